@@ -158,4 +158,4 @@ def test_interfaces_that_differ_in_their_own_lines_have_one_form() -> None:
 
 
 def written(section: EosSection) -> list[str]:
-    return sorted((*section.form.splitlines()[1:], *(f"   {line}" for line in section.own)))
+    return sorted((*section.form.splitlines()[1:], *(f"   {line}" for line in section.port_lines)))

@@ -19,15 +19,15 @@ def _nothing(plan: Plan, of: Device | Kind) -> Iterator[Any]:
 
 
 class Writer(NamedTuple):
-    """What writes files: the ``kind`` of its artifacts, which devices it ``applies`` to, and the functions themselves.
+    """Functions that write files: the ``kind`` of the artifacts, and whether a device has any (``applies``).
 
-    ``own`` writes what a device has alone, ``shared`` what it has as every node of its kind has it, ``on_switches``
-    what it has as every switch of its kind has it.
+    ``for_device`` writes the files of a device alone, ``shared`` those of every node of a kind, ``on_switches`` those
+    of every switch of a kind.
     """
 
     kind: str
     applies: Callable[[Plan, Device], bool]
-    own: Renderer = _nothing
+    for_device: Renderer = _nothing
     shared: Callable[[Plan, NodeKind], Iterable[SharedFile]] = _nothing
     on_switches: Callable[[Plan, SwitchKind], Iterable[SharedFile]] = _nothing
 
@@ -37,7 +37,7 @@ class Writer(NamedTuple):
         if kind is not None:
             for path, content, mode in self.of_kind(plan, kind):
                 yield Artifact(device=device.name, path=path, source=content, kind=self.kind, mode=mode)
-        yield from self.own(plan, device)
+        yield from self.for_device(plan, device)
 
     def of_kind(self, plan: Plan, kind: Kind) -> Iterable[SharedFile]:
         """What every device of a kind has of it."""

@@ -38,13 +38,13 @@ def _on_owned_parts(writer: Writer) -> Writer:
     def applies(plan: Plan, device: Device) -> bool:
         return owns_kind(plan, device.image, writer.kind) and writer.applies(plan, device)
 
-    def own(plan: Plan, device: Device) -> Iterator[Artifact]:
-        return writer.own(plan, device) if owns_kind(plan, device.image, writer.kind) else iter(())
+    def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
+        return writer.for_device(plan, device) if owns_kind(plan, device.image, writer.kind) else iter(())
 
     def shared(plan: Plan, kind: NodeKind) -> Iterable[SharedFile]:
         return writer.shared(plan, kind) if owns_kind(plan, kind.image, writer.kind) else ()
 
-    return writer._replace(applies=applies, own=own, shared=shared)
+    return writer._replace(applies=applies, for_device=for_device, shared=shared)
 
 
 _WRITERS: tuple[Writer, ...] = (

@@ -21,7 +21,7 @@ DEVICE_RENDERERS = (*switches.WRITERS, *hosts.WRITERS)
 
 
 def _own(entries: tuple[Writer, ...], plan: Plan, device: Device) -> tuple[Artifact, ...]:
-    found = [item for entry in entries if entry.applies(plan, device) for item in entry.own(plan, device)]
+    found = [item for entry in entries if entry.applies(plan, device) for item in entry.for_device(plan, device)]
     return tuple(sorted(found, key=_path))
 
 
@@ -59,11 +59,11 @@ def all_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
 
 def own_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
     """What a device has alone, by path: without what it has as every device of its kind has it."""
-    own = NODE_FILES.own(plan, device)
+    files = NODE_FILES.for_device(plan, device)
     if device.kind == "switch":
-        return own
-    boot_server.keep_overlay(plan, device, own, NODE_FILES)
-    return tuple(sorted((*own, *_own(SERVER_RENDERERS, plan, device)), key=_path))
+        return files
+    boot_server.keep_overlay(plan, device, files, NODE_FILES)
+    return tuple(sorted((*files, *_own(SERVER_RENDERERS, plan, device)), key=_path))
 
 
 def files_for_nodes(plan: Plan, device: Device, nodes: Collection[str]) -> tuple[Artifact, ...]:

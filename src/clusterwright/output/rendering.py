@@ -147,7 +147,7 @@ def _own_of_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
         if entry.kind in kinds:
             for device in plan.devices:
                 if entry.applies(plan, device):
-                    yield from entry.own(plan, device)
+                    yield from entry.for_device(plan, device)
     for device in plan.devices:
         yield from (each for each in _beside(plan, device) if each.kind in kinds)
     yield from (artifact for artifact in site_files(plan) if artifact.kind in kinds)

@@ -200,7 +200,7 @@ def _overlay(plan: Plan, node: Device, files: NodeFiles) -> bytes:
     """A node's archive, once for both of its servers."""
     overlays = _overlays(plan)
     if node.name not in overlays:
-        keep_overlay(plan, node, files.own(plan, node), files)
+        keep_overlay(plan, node, files.for_device(plan, node), files)
     return overlays[node.name]
 
 

@@ -22,9 +22,9 @@ from clusterwright.plan.model import Device, Plan
 
 
 class NodeFiles(NamedTuple):
-    """Render a device's files by path: its ``own``, and, for one device, those ``shared`` by its kind."""
+    """Render a device's files by path: those ``for_device`` alone, and those ``shared`` by its kind."""
 
-    own: Callable[[Plan, Device], tuple[Artifact, ...]]
+    for_device: Callable[[Plan, Device], tuple[Artifact, ...]]
     shared: Callable[[Plan, Kind, str], tuple[Artifact, ...]]
 
     def shared_with(self, plan: Plan, device: Device) -> tuple[Artifact, ...]:
@@ -34,7 +34,7 @@ class NodeFiles(NamedTuple):
 
     def all_of(self, plan: Plan, device: Device) -> tuple[Artifact, ...]:
         """All files of a device."""
-        return tuple(sorted((*self.shared_with(plan, device), *self.own(plan, device)), key=_path))
+        return tuple(sorted((*self.shared_with(plan, device), *self.for_device(plan, device)), key=_path))
 
 
 _path = attrgetter("path")
@@ -73,7 +73,7 @@ def _shared_keys(plan: Plan, image: str, files: NodeFiles) -> frozenset[tuple[st
 
 def overlay_files(plan: Plan, device: Device, files: NodeFiles) -> tuple[Artifact, ...]:
     """A node's files outside its image, fit for a boot server, by path: secrets are not."""
-    return of_overlay(plan, device, files.own(plan, device), files)
+    return of_overlay(plan, device, files.for_device(plan, device), files)
 
 
 def of_overlay(plan: Plan, device: Device, artifacts: tuple[Artifact, ...], files: NodeFiles) -> tuple[Artifact, ...]:

@@ -87,7 +87,7 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
         yield LIMITS_FILE, _expectations(plan, kind), 0o644
 
 
-def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The expectations of one node."""
     if plan.spec.image(device.image or "") is not None:
         yield Artifact(
@@ -98,7 +98,7 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
         )
 
 
-WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
+WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared)
 
 
 @per_plan

@@ -55,7 +55,7 @@ def applies(plan: Plan, device: Device) -> bool:
     return bool(slurm_units(plan, device))
 
 
-def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The controller's files on controllers, topology in both forms; slurmdbd's on the machine that runs it."""
     scheduler = slurm_run_by(plan, device)
     if scheduler is None:
@@ -102,7 +102,7 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
         yield TASK_ENVIRONMENT.removeprefix("/"), template("slurm/no-environment.sh.j2").render().encode(), 0o755
 
 
-WRITER = Writer(KIND, applies, own, shared)
+WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared)
 
 
 def _login_files(plan: Plan, node_group: str) -> Iterator[SharedFile]:

@@ -47,7 +47,7 @@ class _Judging:
     """
 
     tree: RenderedTree
-    found: list[Counterexample] = field(default_factory=list)
+    counterexamples: list[Counterexample] = field(default_factory=list)
     clear: dict[str, str] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_PROMISES, 0))
 
@@ -55,11 +55,13 @@ class _Judging:
         """Add a breach of ``promise``, at the first line that matches ``pattern``; line 0 for something missing."""
         lines = (self.tree.text(device, path) or "").split("\n")
         line = next((at for at, text in enumerate(lines, 1) if pattern and re.search(pattern, text)), 0)
-        self.found.append(Counterexample(device=device, file=path, line=line, message=f"{promise}: {message}"))
+        self.counterexamples.append(
+            Counterexample(device=device, file=path, line=line, message=f"{promise}: {message}")
+        )
 
     def count(self, promise: str, before: int) -> None:
         """One more thing that holds, unless something was found since ``before``."""
-        self.held[promise] += len(self.found) == before
+        self.held[promise] += len(self.counterexamples) == before
 
 
 def applies(tree: RenderedTree) -> bool:
@@ -88,10 +90,10 @@ def run(tree: RenderedTree) -> Verdict:
             texts.add((path, file.read() if file.device == device else file))
         alike = frozenset(texts), frozenset(protections.get(device, {}).items())
         if alike not in sound:
-            breaches, held = len(judging.found), dict(judging.held)
+            breaches, held = len(judging.counterexamples), dict(judging.held)
             mounts = {path: unit_of(judging.tree.text(device, path) or "") for path in units}
             _judge_node(judging, device, files_by_path, mounts)
-            if len(judging.found) == breaches:
+            if len(judging.counterexamples) == breaches:
                 sound[alike] = {promise: count - held[promise] for promise, count in judging.held.items()}
             continue
         for promise, count in sound[alike].items():
@@ -100,7 +102,7 @@ def run(tree: RenderedTree) -> Verdict:
     facts = tuple(Fact(f"{name} ({promise})", judging.held[promise]) for promise, name in _PROMISES.items())
     notes = tuple(f"{at} crosses the network in clear. The spec accepts it: {why}" for at, why in judging.clear.items())
     cases = Cases("mounts or links to encrypt", sum(judging.held.values()))
-    return Verdict(facts, tuple(judging.found), cases, notes=notes)
+    return Verdict(facts, tuple(judging.counterexamples), cases, notes=notes)
 
 
 def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Mapping[str, Unit]) -> None:
@@ -111,7 +113,7 @@ def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Ma
     remote = {path: unit for path, unit in mounts.items() if unit.get("Type", "") not in LOCAL_TYPES}
     decrypted: set[str] = set()
     for path, unit in mounts.items():
-        before = len(judging.found)
+        before = len(judging.counterexamples)
         if path in remote:
             of_mount = {p: r for p, r in records.items() if r.get("mountpoint") == unit.get("Where")}
             if not of_mount and _is_accepted(judging, device, unit.get("Where", "")):
@@ -259,7 +261,7 @@ def _units_at_boot(judging: _Judging, device: str) -> list[str]:
 
 def _judge_record(judging: _Judging, device: str, path: str, record: Unit, mounts: Mapping[str, Unit]) -> None:
     """A dataset's record: the questions of the gate, and the lifetime of its key."""
-    before = len(judging.found)
+    before = len(judging.counterexamples)
     for name in ("dataset", "owner", "reviewer", "reviewed", "reference"):
         if not record.get(name):
             judging.blame("P5", device, path, "", f"the record has no {name}, and the gate would refuse the dataset")
@@ -271,7 +273,7 @@ def _judge_record(judging: _Judging, device: str, path: str, record: Unit, mount
         if judging.tree.text(device, name) is None:
             judging.blame("P5", device, name, "", "the gate is missing, so nothing asks for the record")
     judging.count("P5", before)
-    before = len(judging.found)
+    before = len(judging.counterexamples)
     rotate, delete = record.get("rotate_days", ""), record.get("delete_days", "")
     if not record.get("key"):
         judging.blame("P6", device, path, "", "the dataset has no key, so that none can be deleted")
@@ -299,7 +301,7 @@ def _judge_local(judging: _Judging, device: str, path: str, unit: Unit) -> None:
 
 def _judge_memory(judging: _Judging, device: str, known_paths: frozenset[str]) -> None:
     """Nothing takes decrypted pages to a disk, or data past the host that decrypts."""
-    before = len(judging.found)
+    before = len(judging.counterexamples)
     off = unit_of(judging.tree.text(device, NO_SWAP) or "").get("ExecStart", "")
     if off != "/sbin/swapoff --all" or "no-swap.service" not in _units_at_boot(judging, device):
         judging.blame("P7", device, NO_SWAP, "", "memory may be swapped to a disk in clear")
@@ -321,12 +323,14 @@ def _judge_links(judging: _Judging, read: frozenset[str]) -> None:
         ports.setdefault(device, []).append(port)
         if device not in read:
             message = f"P3: {port} has no text here that encrypts it, and the spec wants MACsec there"
-            judging.found.append(Counterexample(device=device, file="", line=0, message=message))
+            judging.counterexamples.append(Counterexample(device=device, file="", line=0, message=message))
     for device in sorted(read):
         text = judging.tree.text(device, STARTUP) or ""
         macsec = macsec_of(text)
         for line, message in macsec.faults:
-            judging.found.append(Counterexample(device=device, file=STARTUP, line=line, message=f"P3: {message}"))
+            judging.counterexamples.append(
+                Counterexample(device=device, file=STARTUP, line=line, message=f"P3: {message}")
+            )
         for port in ports.get(device, ()):
             if port in macsec.ports:
                 judging.held["P3"] += 1

@@ -24,7 +24,7 @@ class Judged:
 
     tree: RenderedTree
     facts: list[Fact] = field(default_factory=list)
-    found: list[Counterexample] = field(default_factory=list)
+    counterexamples: list[Counterexample] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unjudged: str = ""
     tried: int = 0
@@ -47,12 +47,12 @@ class Judged:
                 self.notes += _planes_inside(self.tree, subnet)
                 yield subnet
             else:
-                self.found.append(subnet.without_nodes())
+                self.counterexamples.append(subnet.without_nodes())
 
     def excuse(self, subnet: ManagedSubnet, counterexamples: Sequence[Counterexample]) -> None:
         """Adds counterexamples against a claim on the whole fabric, except those of parts that the spec takes away."""
         refuting, noted, why = excused(self.tree, subnet, counterexamples)
-        self.found += refuting
+        self.counterexamples += refuting
         self.notes += noted
         self.unjudged = self.unjudged or why
 
@@ -61,7 +61,7 @@ class Judged:
         cases = Cases(unit, self.tried)
         return Verdict(
             facts=tuple(self.facts),
-            counterexamples=tuple(self.found),
+            counterexamples=tuple(self.counterexamples),
             cases=cases,
             notes=tuple(self.notes),
             unjudged=self.unjudged,

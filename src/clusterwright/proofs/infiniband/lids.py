@@ -22,16 +22,18 @@ def _run(tree: RenderedTree) -> Verdict:
         option = subnet.options.get("lmc")
         text = option.value if option is not None else "0"
         if not text.isdecimal() or int(text) > MAX_LMC:
-            judged.found.append(subnet.at_config(option, f"lmc {text} is not a number from 0 to {MAX_LMC}"))
+            judged.counterexamples.append(subnet.at_config(option, f"lmc {text} is not a number from 0 to {MAX_LMC}"))
             continue
         fabric = tree.text(subnet.device, f"{subnet.folder}/{FABRIC}") or ""
-        judged.found += [subnet.at_fabric(shared_lid.line, shared_lid.message) for shared_lid in shared_lids(fabric)]
+        judged.counterexamples += [
+            subnet.at_fabric(shared_lid.line, shared_lid.message) for shared_lid in shared_lids(fabric)
+        ]
         lmc = int(text)
         needed = _needed(subnet, lmc)
         judged.tried += needed
         judged.facts += [Fact("LIDs needed", needed), Fact("LIDs there are", UNICAST_LIDS), Fact("LMC", lmc)]
         if needed > UNICAST_LIDS:
-            judged.found.append(
+            judged.counterexamples.append(
                 subnet.at_config(
                     option,
                     f"lmc {lmc}: {len(subnet.fabric.adapters):,} adapters and {len(subnet.fabric.switches):,} switch "
@@ -40,11 +42,13 @@ def _run(tree: RenderedTree) -> Verdict:
             )
         engines = subnet.options["routing_engine"].value.split(",") if "routing_engine" in subnet.options else []
         if lmc and any(engine in _ENGINES_WITHOUT_LMC for engine in engines):
-            judged.found.append(subnet.at_config(option, f"lmc {lmc}: {engines[0]} routes no LMC other than 0"))
+            judged.counterexamples.append(
+                subnet.at_config(option, f"lmc {lmc}: {engines[0]} routes no LMC other than 0")
+            )
     for path in sorted(path for path in tree.paths if _KEPT.fullmatch(path)):
         for device in tree.devices_with(path):
             kept = shared_lids(tree.text(device, path) or "")
-            judged.found += [
+            judged.counterexamples += [
                 Counterexample(device=device, file=path, line=shared.line, message=shared.message) for shared in kept
             ]
     return judged.verdict("ports that need a LID")

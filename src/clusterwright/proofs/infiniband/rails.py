@@ -42,7 +42,7 @@ def _run(tree: RenderedTree) -> Verdict:
         if not _has_rails(tree, subnet, units):
             continue
         if not len(subnet.leaves):
-            judged.found.append(subnet.without_nodes())
+            judged.counterexamples.append(subnet.without_nodes())
             continue
         judged.tried += len(units.taps)
         table = _rails_of(subnet, units)
@@ -53,12 +53,12 @@ def _run(tree: RenderedTree) -> Verdict:
             Fact("units, each with its own leaf for every rail", int(units.unit.max(initial=-1)) + 1),
         ]
         astray = set(_foreign_taps(subnet, units, table))
-        judged.found += [_crossed(subnet, units, table, tap) for tap in sorted(astray)]
-        judged.found += _strays(subnet, units, astray)
+        judged.counterexamples += [_crossed(subnet, units, table, tap) for tap in sorted(astray)]
+        judged.counterexamples += _strays(subnet, units, astray)
         planes = list(_planes(subnet, units))
         judged.facts += [Fact(f"switches of one rail at rank {rank}", count) for rank, count, _ in planes]
         for _, _, examples in planes:
-            judged.found += examples
+            judged.counterexamples += examples
     return judged.verdict("adapters of several rails on leaves for one each")
 
 

@@ -45,21 +45,21 @@ def _run(tree: RenderedTree) -> Verdict:
             judged.unjudged = (
                 judged.unjudged or f"not proven, because what paths {engine} takes is decided while it runs"
             )
-        judged.found += [*_engines(subnet, engine), *_ranks(subnet, drained), *unreachable]
+        judged.counterexamples += [*_engines(subnet, engine), *_ranks(subnet, drained), *unreachable]
         judged.notes += _idle_notes(subnet, drained)
         if tree.declaration is not None:
             reached, crossed = drained_parts(subnet, tree.declaration)
             judged.facts += reached
-            judged.found += crossed
+            judged.counterexamples += crossed
         for row in flat.tolist():
             rank = int(subnet.rank[subnet.fabric.trunks[row, 0]])
-            judged.found.append(
+            judged.counterexamples.append(
                 subnet.at_fabric(
                     int(subnet.fabric.trunks[row, 4]),
                     f"{subnet.fabric.trunk_name(row)} joins two switches of rank {rank}: it leads neither up nor down",
                 )
             )
-        judged.found += _credit_loop(subnet, flat)
+        judged.counterexamples += _credit_loop(subnet, flat)
     return judged.verdict("pairs of compute adapters")
 
 

@@ -86,7 +86,7 @@ def _border(
 
 def _link(router: Router, border: DeclaredBorder) -> Iterator[_Fault]:
     """Faults of the border's port, which keep the session from coming up."""
-    near = packed(address(border.version, border.own))
+    near = packed(address(border.version, border.switch_address))
     far = packed(address(border.version, border.neighbour))
     port = next((port for port in router.ports if port.name == border.port), None)
     if port is None:

@@ -123,7 +123,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
                 port=border.port,
                 fabric=plan.by_name[border.device].fabric if border.device in plan.by_name else "",
                 version=border.address.version,
-                own=int(border.address.ip),
+                switch_address=int(border.address.ip),
                 neighbour=int(border.neighbour),
                 zones=border.zones,
                 prefixes=tuple(_prefixes(plan, border)),

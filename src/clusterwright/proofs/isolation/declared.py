@@ -102,7 +102,7 @@ class DeclaredBorder:
     port: str
     fabric: str
     version: int
-    own: int
+    switch_address: int
     neighbour: int
     zones: tuple[str, ...]
     prefixes: tuple[tuple[int, int], ...]
@@ -233,7 +233,7 @@ class DeclaredIsolation:
     @cached_property
     def _border_ends(self) -> frozenset[tuple[str, int, int]]:
         """Switches with the version and number of their own addresses at borders."""
-        return frozenset((border.switch, border.version, border.own) for border in self.borders)
+        return frozenset((border.switch, border.version, border.switch_address) for border in self.borders)
 
     def relays(self, fabric: str) -> Ranges:
         """The addresses from which switches of a fabric ask boot servers for their hosts."""

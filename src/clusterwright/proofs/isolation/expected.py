@@ -232,7 +232,7 @@ def border_passes(declared: DeclaredIsolation, border: DeclaredBorder, *, outwar
     """The packets that pass a border's port: its session, flows with zones behind it, replies, and ICMP errors."""
     version = border.version
     family = V4 if version == 4 else V6
-    local, neighbour = values(border.own), values(border.neighbour)
+    local, neighbour = values(border.switch_address), values(border.neighbour)
     source, target = (local, neighbour) if outward else (neighbour, local)
     session = box(family=family, proto=values(TCP), src=source, dst=target, fragment=_NOT_LATER)
     boxes = [*_link(version), _with(session, {DPORT: _BGP}), _with(session, {SPORT: _BGP, FLAGS: _ACK_OR_RST})]

@@ -37,7 +37,7 @@ class PortNames:
         return tuple(nic.interface for nic in self.model.nics)
 
     @cached_property
-    def own(self) -> Mapping[str, str]:
+    def catalogue_names(self) -> Mapping[str, str]:
         """Every name of the catalogue, by its small letters."""
         names = [*self.adapters, *self.model.management_names]
         for block in self.model.blocks:
@@ -87,8 +87,8 @@ class PortNames:
         """
         folded = word.lower()
         if not self.announces_aliases:
-            return self.own.get(folded) or self._of_alias(folded, in_use)
-        return self._of_alias(folded, in_use) or self.own.get(folded)
+            return self.catalogue_names.get(folded) or self._of_alias(folded, in_use)
+        return self._of_alias(folded, in_use) or self.catalogue_names.get(folded)
 
     def of_list(self, word: str, in_use: Iterable[str]) -> str | None:
         """The port that a list of cables or labels means; None for a name that no port has.
@@ -96,8 +96,8 @@ class PortNames:
         Adapters of a node count from 1 there (NVIDIA's Cable Validation Tool: its HCA mapping).
         """
         folded = word.lower()
-        if folded in self.own:
-            return self.own[folded]
+        if folded in self.catalogue_names:
+            return self.catalogue_names[folded]
         if self.adapters and word.isascii() and word.isdigit():
             return self.adapters[int(word) - 1] if 0 < int(word) <= len(self.adapters) else None
         return self.devices.get(folded) or self._of_alias(folded, in_use) or self._of_short_form(folded)
@@ -115,8 +115,8 @@ class PortNames:
         if short is None:
             return None
         candidates = []
-        for name in self.own:
+        for name in self.catalogue_names:
             long = _LETTERS_AND_REST.fullmatch(name)
             if long is not None and long[2] == short[2] and long[1].startswith(short[1]):
-                candidates.append(self.own[name])
+                candidates.append(self.catalogue_names[name])
         return candidates[0] if len(candidates) == 1 else None

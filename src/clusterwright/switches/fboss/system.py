@@ -30,7 +30,7 @@ def session_states(answer: Any) -> Iterator[tuple[str, str]]:
 
 FBOSS = SwitchSystem(
     reader=READER,
-    writer=Writer(configuration.KIND, configuration.applies, configuration.own, on_switches=shared_files),
+    writer=Writer(configuration.KIND, configuration.applies, configuration.for_device, on_switches=shared_files),
     drift={AGENT: compare_agent, BGP: compare_bgp},
     differing={AGENT: by_keys(compare_agent), BGP: by_keys(compare_bgp)},
     effects=effects.effect,

@@ -31,7 +31,7 @@ def running_release(text: str) -> str:
 
 SONIC = SwitchSystem(
     reader=READER,
-    writer=Writer(configuration.KIND, configuration.applies, configuration.own, on_switches=account_files),
+    writer=Writer(configuration.KIND, configuration.applies, configuration.for_device, on_switches=account_files),
     drift={READER.file: compare_sonic},
     differing={READER.file: by_keys(compare_sonic)},
     effects=effects.effect,

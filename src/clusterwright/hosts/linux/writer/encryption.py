@@ -37,14 +37,14 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
         yield FSTAB, mounts.encode(), 0o644
 
 
-def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The mounts, if they differ between nodes."""
     mounts = fstab(plan, device)
     if mounts is not None:
         yield Artifact(device=device.name, path=FSTAB, source=mounts.encode(), kind=KIND)
 
 
-WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
+WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared)
 
 
 @per_plan

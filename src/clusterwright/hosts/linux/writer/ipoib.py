@@ -34,7 +34,7 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
         yield LNET, template("node/lnet.conf.j2").render(networks=networks).encode(), 0o644
 
 
-def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The address of each interface."""
     for interface in _interfaces(plan, kind_of(plan, device)):
         address = interface.address(device.index)
@@ -48,4 +48,4 @@ def _interfaces(plan: Plan, kind: NodeKind) -> tuple[IpoibInterface, ...]:
     return ipoib_of(plan.spec, kind.node_group, {nic.interface for nic in kind.nics})
 
 
-WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
+WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared)

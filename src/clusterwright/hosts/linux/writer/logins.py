@@ -28,7 +28,7 @@ def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
     return _files(plan, kind.image)
 
 
-def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
     """Place of the host key."""
     image = plan.spec.image(device.image or "")
     if image is not None and image.host_keys is not None:
@@ -36,7 +36,7 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
         yield Artifact(device=device.name, path="etc/clusterwright/host-key", source=f"{place}\n".encode(), kind=KIND)
 
 
-WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
+WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared)
 
 
 @per_plan

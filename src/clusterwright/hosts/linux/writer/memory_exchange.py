@@ -30,7 +30,7 @@ def applies(plan: Plan, device: Device) -> bool:
     return is_managed(device) and _exchange(plan, device.node_group) is not None
 
 
-def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The members of a node's domain, an address a line."""
     domain = nvlink_domain_of(plan, device)
     if domain is None or _exchange(plan, device.node_group) is None:
@@ -46,7 +46,7 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
         yield SETTINGS, text.encode(), 0o644
 
 
-WRITER = Writer(KIND, applies, own, shared)
+WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared)
 
 
 def _exchange(plan: Plan, node_group: str) -> MemoryExchange | None:

@@ -44,7 +44,7 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
         yield drop_in, _drop_in(plan, kind.node_group), 0o644
 
 
-def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
     """A .mount unit for each mount with servers in turn."""
     for mount, servers in _servers_of(plan, kind_of(plan, device)):
         if len(servers) > 1:
@@ -52,7 +52,7 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
             yield Artifact(device=device.name, path=_place(mount), source=content, kind=KIND)
 
 
-WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
+WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared)
 
 
 def fstab(plan: Plan, device: Device) -> str | None:

@@ -150,7 +150,7 @@ def _port_names(nic: KindNic) -> Iterator[str]:
     return (port.interface for port in nic.ports)
 
 
-def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
     """A .network file per NIC with an address or in a bond with one, the host name and /etc/hosts."""
     for nic in nics_of(plan, device):
         for port in nic.members:
@@ -167,7 +167,7 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
     yield Artifact(device=device.name, path="etc/hosts", source=_hosts(plan, device), kind=KIND)
 
 
-WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
+WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared)
 
 
 def node_address(plan: Plan, device: Device, askers: Collection[str]) -> str | None:

@@ -30,7 +30,7 @@ def applies(plan: Plan, device: Device) -> bool:
     """Nodes with credentials or accounts with a password, hosts of a subnet manager with an M_Key, Slurm's."""
     if is_managed(device) and _is_shared(plan, kind_of(plan, device)):
         return True
-    return device.kind == "node" and next(own(plan, device), None) is not None
+    return device.kind == "node" and next(for_device(plan, device), None) is not None
 
 
 @per_plan
@@ -54,7 +54,7 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
             yield credential.file[1:], f"<secret {secret} as pem>".encode(), CREDENTIAL_MODE
 
 
-def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
     """Secrets of a single node; munge's key for Slurm's controllers and its accountant, and the M_Key."""
     if is_managed(device):
         for credential, secret in _credentials(plan, device.node_group):
@@ -73,7 +73,7 @@ def own(plan: Plan, device: Device) -> Iterator[Artifact]:
             yield Artifact(device=device.name, path=path, source=content, kind=KIND, mode=M_KEY_MODE)
 
 
-WRITER = Writer(kind=KIND, applies=applies, own=own, shared=shared)
+WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared)
 
 
 @per_plan

@@ -203,7 +203,7 @@ def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Faul
     for name, interface in lists.live.items():
         if name not in planned and not name.startswith(("Loopback", "Vlan", "Management", CHANNEL)):
             yield interface.start, f"{name} is in service, and the plan has no cable there"
-        plain = [line.rpartition(" ")[2] for line in interface.own if line[0] == "i"]
+        plain = [line.rpartition(" ")[2] for line in interface.port_lines if line[0] == "i"]
         for address in _ADDRESS.findall(interface.body) if " address " in interface.form else plain:
             if address != "dhcp" and (what := declared.misplaced(device, name, address)):
                 yield interface.start, what

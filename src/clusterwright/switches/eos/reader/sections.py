@@ -21,7 +21,7 @@ class EosSection(NamedTuple):
     """A line at the margin, and the indented ``body`` below it, its lines each with their end.
 
     ``line`` counts from 1, ``start`` are the characters before it. An interface has a ``form`` too, which it shares
-    with others: the end of its first line and the body without lines of its ``own``.
+    with others: the end of its first line and the body without its ``port_lines``, such as addresses.
     """
 
     line: int
@@ -29,7 +29,7 @@ class EosSection(NamedTuple):
     header: str
     body: str
     form: str
-    own: tuple[str, ...]
+    port_lines: tuple[str, ...]
 
     @property
     def word(self) -> str:
@@ -68,7 +68,7 @@ def _taken_apart(text: str) -> tuple[tuple[EosSection, ...], bool]:
             if has_gaps and (body[:1] == "\n" or "\n\n" in body):
                 strays, body = True, body[: f"\n{body}".index("\n\n")]
             form, words = form_of(body) if header.startswith("interface ") else ("", ())
-            sections.append(EosSection(line=line, start=start, header=header, body=body, form=form, own=words))
+            sections.append(EosSection(line=line, start=start, header=header, body=body, form=form, port_lines=words))
         line += piece.count("\n") + 1
         start += len(piece) + 1
     return tuple(sections), strays

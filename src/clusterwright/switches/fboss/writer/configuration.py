@@ -37,7 +37,7 @@ def applies(plan: Plan, device: Device) -> bool:
     return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == "fboss"
 
 
-def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The agent's configuration, on a routing switch the BGP daemon's, and the Linux files of this switch alone."""
     view = view_switch(plan, device)
     yield Artifact(device=device.name, path=fboss_host.HOSTNAME_PATH, source=f"{device.name}\n".encode(), kind=KIND)

@@ -36,7 +36,7 @@ def applies(plan: Plan, device: Device) -> bool:
     return device.kind == "switch" and plan.spec.catalogue[device.model].network_os == "sonic"
 
 
-def own(plan: Plan, device: Device) -> Iterator[Artifact]:
+def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The configuration of one switch. Raises PlatformPortError for an unknown platform or port."""
     document = with_patches(plan, device, PATH, config_db(plan, view_switch(plan, device)))
     yield Artifact(device=device.name, path=PATH, source=dump_lines(document, depth=2), kind=KIND)
