@@ -1,5 +1,6 @@
 """Prints the figures as Markdown in less than ten minutes; name sections (`stages`, `eos`, `simulate`, …) to print only
-these, or `ansible_hosts`, `deployment`, `drain` and `largest`, which take minutes and are printed only where named.
+these, or `ansible_hosts`, `compare`, `deployment`, `drain` and `largest`, which take minutes and are printed only where
+named.
 
 With `--smallest` each section runs over the small specs, once: its figures mean nothing, but that it runs does. The
 sections' names are what `--list` prints. `--write FILE` writes them into FILE too, between the comments
@@ -25,11 +26,12 @@ SECTIONS = {
     "ansible_hosts": "Applying a node's tree over SSH, both ends on this machine",
     "rollout": "Previewing a pod, beside what the engine costs by itself",
     "deployment": "The whole RoCE cluster rendered, and deployed from nothing into a directory",
+    "compare": "The comment of a pull request on 24,576 GPUs, beside rendering them",
     "drain": "Draining a switch of 24,576 GPUs, beside proving the whole cluster",
     "verify": "Proofs about the reference clusters at full size",
     "largest": "Proofs about 131,072 GPUs, and what a pod of them costs",
 }
-BY_NAME = {"ansible_hosts", "deployment", "drain", "largest"}
+BY_NAME = {"ansible_hosts", "compare", "deployment", "drain", "largest"}
 """Sections that take minutes by themselves, and are measured where somebody names them."""
 
 LIST, SMALLEST, WRITE = "--list", "--smallest", "--write"

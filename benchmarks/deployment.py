@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from subprocess import run
+from subprocess import CalledProcessError, run
 
 from clusterwright.data_files import folder
 
@@ -101,10 +101,12 @@ def _count(tree: Path) -> tuple[int, int]:
     return sum(each[0] for each in found), sum(each[1] for each in found)
 
 
-def cost_of(command: Sequence[str]) -> Cost:
-    """What a command with its children takes. Raises CalledProcessError."""
+def cost_of(command: Sequence[str], *, expected: int = 0) -> Cost:
+    """What a command with its children takes. Raises CalledProcessError where it ends otherwise than ``expected``."""
     before, started = os.times(), time.perf_counter()
-    run(command, check=True, capture_output=True)
+    done = run(command, check=False, capture_output=True)
+    if done.returncode != expected:
+        raise CalledProcessError(done.returncode, command, done.stdout, done.stderr)
     after = os.times()
     return Cost(
         time.perf_counter() - started,
