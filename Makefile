@@ -30,7 +30,7 @@ COMPILED = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -qq -j 0
 # of them keep two cores busy: a fourth of the time of two is waiting for routers, engines and machines to say that they run.
 SIDE_BY_SIDE = -n 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup develop up test test-fast test-servers test-torch test-nccl test-ncp test-foreign test-pythons test-kill release release-files vulnerabilities lint docs bench figures lock golden clean
+.PHONY: help setup develop up test test-fast test-servers test-torch test-nccl test-ncp test-foreign test-container test-pythons test-kill release release-files vulnerabilities lint docs bench figures lock golden clean
 
 help: ## lists these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1	\2/' | expand -t 16
@@ -82,6 +82,9 @@ test-torch: develop ## PyTorch of Debian (it installs 640 MB) between two nodes,
 	@tools/install-debian-packages
 	@test -d /usr/lib/python3/dist-packages/torch || apt-get -q -y install --no-install-recommends python3-torch >&2
 	@PATH="$(BIN):$$PATH" $(BIN)/pytest -m torch tests/rendezvous
+
+test-container: ## builds the Containerfile on a base image of Debian's packages (as root, with buildah), and runs its commands
+	@tools/check-container
 
 test-foreign: develop ## configurations that NVIDIA, Arista and SONiC publish (it clones their repositories), read by every reader
 	@PATH="$(BIN):$$PATH" $(BIN)/pytest -m foreign tests/foreign
