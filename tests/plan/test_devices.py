@@ -112,8 +112,8 @@ def test_each_management_port_has_a_cable_an_address_and_a_name(plan: Plan) -> N
     lines = zone_files(inventory, 1)["lab.example.net.zone"]
     for name, port in ((tray, "bmc"), (f"bmc.{tray}", "bmc"), (f"come0.{tray}", "come0")):
         assert f"{name} A {addresses[port]}\n" in lines
-    listed = [each for each in interfaces(plan, (plan.by_name[tray],)) if each.role == "management"]
-    assert [(each.name, each.speed_gbps) for each in listed] == [("bmc", 1), ("come0", 1), ("come1", 1)]
+    listed = [each for each in interfaces(plan, (plan.by_name[tray],)) if each.properties.role == "management"]
+    assert [(each.name, each.properties.speed_gbps) for each in listed] == [("bmc", 1), ("come0", 1), ("come1", 1)]
 
 
 def test_nothing_is_rendered_for_them_and_the_proofs_hold(tmp_path: Path, plan: Plan) -> None:

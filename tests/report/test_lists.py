@@ -28,9 +28,9 @@ def test_used_and_unused_ports_are_all_that_switches_have(name: str) -> None:
     plan = plan_of(name)
     cabled = {(end.device, end.port) for cable in plan.cables for end in (cable.a, cable.b)}
     for each in Inventory(plan).interfaces():
-        assert ((each.device, each.name) in cabled) == (each.role in {"host", "down", "up", "management"})
-        assert each.role != "unused" or not each.in_service
-        assert each.kind == "virtual" or each.speed_gbps
+        assert ((each.device, each.name) in cabled) == (each.properties.role in {"host", "down", "up", "management"})
+        assert each.properties.role != "unused" or not each.properties.in_service
+        assert each.properties.kind == "virtual" or each.properties.speed_gbps
 
 
 def test_a_switch_has_a_port_for_each_cage_and_each_leg() -> None:
@@ -38,10 +38,10 @@ def test_a_switch_has_a_port_for_each_cage_and_each_leg() -> None:
     (switch,) = (each for each in plan.devices if each.name == "rtsw-p00r00")
     model = plan.spec.catalogue[switch.model]
     cages = {cage for block in model.blocks for cage in block.cages}
-    listed = [each for each in Inventory(plan).interfaces() if each.device == switch.name and each.connector]
+    listed = [each for each in Inventory(plan).interfaces() if each.device == switch.name and each.properties.connector]
     ports = {port for block in model.blocks for mode in block.modes for c in block.cages for port in mode.ports(c)}
-    assert {each.breakout or each.name for each in listed} <= cages | ports
-    assert any(each.role == "unused" for each in listed)
+    assert {each.properties.breakout or each.name for each in listed} <= cages | ports
+    assert any(each.properties.role == "unused" for each in listed)
 
 
 def test_addresses_lie_in_pools_of_their_fabric() -> None:

@@ -87,8 +87,12 @@ def test_the_whole_lab_is_listed() -> None:
 def test_infiniband_types_say_on_how_many_lanes() -> None:
     plan = plan_of("lab-ib")
     every = list(Inventory(plan).interfaces())
-    switch = next(each for each in every if each.technology == "infiniband" and each.role == "down")
-    adapter = next(each for each in every if each.technology == "infiniband" and each.role == "host")
+    switch = next(
+        each for each in every if each.properties.technology == "infiniband" and each.properties.role == "down"
+    )
+    adapter = next(
+        each for each in every if each.properties.technology == "infiniband" and each.properties.role == "host"
+    )
     model = {device.name: plan.spec.catalogue[device.model] for device in plan.devices}
     for each in (switch, adapter):
         assert interface_type(each, model[each.device], by_lanes=True) == "infiniband-ndr-4x"
@@ -98,7 +102,7 @@ def test_infiniband_types_say_on_how_many_lanes() -> None:
 
 
 def replace_speed(interface: Any, speed: int) -> Any:
-    return interface._replace(speed_gbps=speed)
+    return interface._replace(properties=interface.properties._replace(speed_gbps=speed))
 
 
 def test_states_come_from_the_exceptions() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from clusterwright.lists.interfaces import ListedInterface
+from clusterwright.lists.interfaces import InterfaceProperties
 from clusterwright.lists.materials import Material
 from clusterwright.lists.records import text_of
 from clusterwright.lists.table import TableCells, csv_row, csv_table
@@ -13,7 +13,6 @@ from clusterwright.lists.table import TableCells, csv_row, csv_table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from clusterwright.lists.interfaces import InterfaceKind
     from clusterwright.lists.records import Inventory
     from clusterwright.plan.model import Cable, Device
 
@@ -82,15 +81,15 @@ def _cable_rows(inventory: Inventory) -> Iterable[Sequence[Any]]:
 
 def _interface_lines(inventory: Inventory) -> Iterator[str]:
     """The interfaces, those of a device at a time."""
-    yield csv_row(ListedInterface._fields)
+    yield csv_row(["device", "name", "guid", "mac", *InterfaceProperties._fields])
     cells = TableCells()
-    kinds: dict[InterfaceKind, str] = {}
+    ends_of_lines: dict[InterfaceProperties, str] = {}
     for device, listed in inventory.listed_interfaces():
         begin, lines = cells[device.name], []
-        for name, guid, mac, kind in listed:
-            if kind not in kinds:
-                kinds[kind] = csv_row(kind)
-            lines.append(f"{begin},{cells[name]},{guid or ''},{mac or ''},{kinds[kind]}")
+        for name, guid, mac, properties in listed:
+            if properties not in ends_of_lines:
+                ends_of_lines[properties] = csv_row(properties)
+            lines.append(f"{begin},{cells[name]},{guid or ''},{mac or ''},{ends_of_lines[properties]}")
         yield "".join(lines)
 
 

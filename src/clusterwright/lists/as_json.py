@@ -10,7 +10,7 @@ from clusterwright.lists.records import short_number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from clusterwright.lists.interfaces import InterfaceKind
+    from clusterwright.lists.interfaces import InterfaceProperties
     from clusterwright.lists.records import Inventory
 
 VERSION = 1  # of the document's form: a key that is taken away or means something else makes it 2
@@ -53,14 +53,14 @@ def _lines(name: str, lines: Iterable[str]) -> Iterator[str]:
 def _interface_lines(inventory: Inventory) -> Iterator[str]:
     """An interface a line, the lines of a device at a time."""
     names: dict[str, str] = {}
-    kinds: dict[InterfaceKind, str] = {}
+    ends_of_lines: dict[InterfaceProperties, str] = {}
     for device, listed in inventory.listed_interfaces():
         begin = f'{{"device": {_encode(device.name)}, "name": '
-        for name, guid, mac, kind in listed:
-            if kind not in kinds:
-                kinds[kind] = _encode(kind._asdict())[1:]
+        for name, guid, mac, properties in listed:
+            if properties not in ends_of_lines:
+                ends_of_lines[properties] = _encode(properties._asdict())[1:]
             if name not in names:
                 names[name] = _encode(name)
             fields_of_port = '"guid": null' if guid is None else f'"guid": "{guid}"'
             fields_of_port += ', "mac": null' if mac is None else f', "mac": "{mac}"'
-            yield f"{begin}{names[name]}, {fields_of_port}, {kinds[kind]}"
+            yield f"{begin}{names[name]}, {fields_of_port}, {ends_of_lines[properties]}"

@@ -24,124 +24,164 @@ if TYPE_CHECKING:
     from clusterwright.spec.hardware.models import HardwareModel
 
 _VIRTUAL = frozenset({"loopback", "gateway", "ipoib"})
-Found = tuple["PortBlock", "PortMode"]
+BlockMode = tuple["PortBlock", "PortMode"]
 
 
-class InterfaceKind(NamedTuple):
-    """The common properties of many interfaces.
-
-    ``role`` is the side of its cable, ``loopback``, ``gateway``, ``ipoib``, ``border`` (to a network outside) or
-    ``unused``; ``kind`` ``physical``, ``virtual`` or ``lag`` (of ports that are one link). ``connector`` is None
-    where the catalogue has none, ``speed_gbps`` and ``fabric`` are where there is none. ``breakout`` is the cage that
-    the port shares with others. ``in_service`` is False for unused ports and for those that the spec takes out of
-    service or drains. ``lag`` is the interface of that kind that the port is a part of.
-    """
+class InterfaceProperties(NamedTuple):
+    """The common properties of many interfaces: one record serves all that are alike."""
 
     kind: str
+    """``physical``, ``virtual``, or ``lag`` for ports that are one link."""
     technology: str | None
     connector: str | None
+    """None where the catalogue has none."""
     speed_gbps: int | None
     breakout: str | None
+    """The cage that the port shares with others."""
     role: str
+    """The side of its cable, ``loopback``, ``gateway``, ``ipoib``, ``border`` (to a network outside) or ``unused``."""
     fabric: str | None
     rail: int | None
     in_service: bool
+    """False for unused ports, and for ports that the spec drains or takes out of service."""
     lag: str | None
+    """The interface of kind ``lag`` that the port is a part of."""
 
 
 class ListedInterface(NamedTuple):
-    """An interface of ``device`` by its system's name, and all that an InterfaceKind says.
-
-    ``mac`` is what was read from a label.
-    """
+    """An interface of a device."""
 
     device: str
     name: str
+    """In the words of the device's system."""
     guid: str | None
     mac: str | None
-    kind: str
-    technology: str | None
-    connector: str | None
-    speed_gbps: int | None
-    breakout: str | None
-    role: str
-    fabric: str | None
-    rail: int | None
-    in_service: bool
-    lag: str | None
+    """Read from a label."""
+    properties: InterfaceProperties
 
 
-Listed = tuple[str, "str | None", "str | None", InterfaceKind]
-"""Name, GUID, MAC address and kind of an interface."""
+Listed = tuple[str, "str | None", "str | None", InterfaceProperties]
+"""Name, GUID, MAC address and properties of an interface."""
 
 
 def interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[ListedInterface]:
     """The interfaces of ``devices``, in the order of :func:`listed_interfaces`."""
     for device, listed in listed_interfaces(plan, devices):
-        for name, guid, mac, kind in listed:
-            yield ListedInterface(device.name, name, guid, mac, *kind)
+        for name, guid, mac, properties in listed:
+            yield ListedInterface(device=device.name, name=name, guid=guid, mac=mac, properties=properties)
 
 
 def listed_interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[tuple[Device, Sequence[Listed]]]:
     """Of each device the interfaces with a cable in the cables' order, virtual ones, unused ones."""
-    catalogue = plan.spec.catalogue
-    technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
-    links = bonded_ports(plan)
-    others = _without_cable(plan, links)
-    layout, noted = PortLayout(plan), plan.spec.noted_macs
-    cabled: dict[object, dict[object, InterfaceKind]] = defaultdict(dict)
-    unused: dict[object, Sequence[Listed]] = {}
+    lister = _InterfaceLister(plan)
     for device in devices:
-        out_of_band = catalogue[device.model].management_names
+        yield device, lister.of_device(device)
+
+
+class _InterfaceLister:
+    """Lists the interfaces of devices; alike interfaces share their properties, alike devices their unused ports."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
+        self._links = bonded_ports(plan)
+        self._uncabled = _without_cable(plan, self._links)
+        self._layout = PortLayout(plan)
+        self._cabled: dict[object, dict[object, InterfaceProperties]] = defaultdict(dict)
+        self._unused: dict[object, Sequence[Listed]] = {}
+
+    def of_device(self, device: Device) -> Sequence[Listed]:
+        """The interfaces of a device."""
+        is_working = device.state != OUT_OF_SERVICE
         used: dict[str, tuple[str, int]] = {}
-        listed: list[Listed] = []
-        kinds = cabled[device.kind, device.fabric, device.tier]
-        for cable in plan.cables_of[device.name]:
-            for end in (cable.a, cable.b):
-                if end.device == device.name:
-                    port, side, speed_gbps = end.port, end.side, end.speed_gbps
-                    used[port] = (side, speed_gbps)
-                    link = links.get((device.name, port)) if links else None
-                    alike = (port, side, speed_gbps, end.fabric, end.rail, cable.in_service, link)
-                    kind = kinds.get(alike)
-                    if kind is None:
-                        connector, breakout = layout.place(device, port, side, speed_gbps)
-                        kind = kinds[alike] = InterfaceKind(
-                            "physical", technologies[end.fabric], connector, speed_gbps, breakout, side, end.fabric,
-                            end.rail, cable.in_service, link,
-                        )  # fmt: skip
-                    guid = None if end.guid is None else format_guid(end.guid)
-                    listed.append((port, guid, _mac(noted, device.name, port), kind))
-        works = device.state != OUT_OF_SERVICE
+        listed = list(self._with_cable(device, used))
         borders: dict[str, str] = {}
-        for port, side, fabric in others.get(device.name, ()):
-            if side != "border":
-                what = "virtual" if side in _VIRTUAL else "lag"
-                kind = InterfaceKind(what, technologies[fabric], None, None, None, side, fabric, None, works, None)
-                listed.append((port, None, None, kind))
-            else:
+        for port, side, fabric in self._uncabled.get(device.name, ()):
+            if side == "border":
                 borders[port] = fabric
-        same = (device.model, device.fabric, device.tier, works, tuple(borders.items()), tuple(used.items()))
-        if same not in unused:
-            unused[same] = tuple(
-                (port, None, None, InterfaceKind(
-                    "physical",
-                    "ethernet" if port in out_of_band else technologies.get(borders.get(port, device.fabric)),
-                    connector, speed, breakout, "border" if port in borders else "unused", borders.get(port), None,
-                    port in borders and works, None,
-                ))
-                for port, connector, speed, breakout in layout.unused(device, used)
-            )  # fmt: skip
-        if noted:
-            listed += ((port, None, _mac(noted, device.name, port), kind) for port, _, _, kind in unused[same])
+            else:
+                listed.append((port, None, None, self._of_system(side, fabric, is_working=is_working)))
+        alike = (device.model, device.fabric, device.tier, is_working, tuple(borders.items()), tuple(used.items()))
+        if alike not in self._unused:
+            self._unused[alike] = tuple(self._without_use(device, used, borders))
+        if self._plan.spec.noted_macs:
+            for port, _, _, properties in self._unused[alike]:
+                listed.append((port, None, self._mac(device.name, port), properties))
         else:
-            listed += unused[same]
-        yield device, listed
+            listed += self._unused[alike]
+        return listed
 
+    def _with_cable(self, device: Device, used: dict[str, tuple[str, int]]) -> Iterator[Listed]:
+        """The ports with a cable, whose side and speed go into ``used``."""
+        cabled = self._cabled[device.kind, device.fabric, device.tier]
+        for cable in self._plan.cables_of[device.name]:
+            for end in (cable.a, cable.b):
+                if end.device != device.name:
+                    continue
+                port, side, speed_gbps = end.port, end.side, end.speed_gbps
+                used[port] = (side, speed_gbps)
+                link = self._links.get((device.name, port)) if self._links else None
+                alike = (port, side, speed_gbps, end.fabric, end.rail, cable.in_service, link)
+                properties = cabled.get(alike)
+                if properties is None:
+                    connector, breakout = self._layout.place(device, port, side, speed_gbps)
+                    properties = cabled[alike] = InterfaceProperties(
+                        kind="physical",
+                        technology=self._technologies[end.fabric],
+                        connector=connector,
+                        speed_gbps=speed_gbps,
+                        breakout=breakout,
+                        role=side,
+                        fabric=end.fabric,
+                        rail=end.rail,
+                        in_service=cable.in_service,
+                        lag=link,
+                    )
+                guid = None if end.guid is None else format_guid(end.guid)
+                yield port, guid, self._mac(device.name, port), properties
 
-def _mac(noted: Mapping[tuple[str, str], int], device: str, port: str) -> str | None:
-    value = noted.get((device, port)) if noted else None
-    return None if value is None else format_mac(value)
+    def _of_system(self, side: str, fabric: str, *, is_working: bool) -> InterfaceProperties:
+        """An interface that only the device's system has: with an address, or of bonded ports."""
+        return InterfaceProperties(
+            kind="virtual" if side in _VIRTUAL else "lag",
+            technology=self._technologies[fabric],
+            connector=None,
+            speed_gbps=None,
+            breakout=None,
+            role=side,
+            fabric=fabric,
+            rail=None,
+            in_service=is_working,
+            lag=None,
+        )
+
+    def _without_use(
+        self, device: Device, used: Mapping[str, tuple[str, int]], borders: Mapping[str, str]
+    ) -> Iterator[Listed]:
+        """The ports without a cable; those to a network outside are in ``borders`` with their fabric."""
+        out_of_band = self._plan.spec.catalogue[device.model].management_names
+        for port, connector, speed_gbps, breakout in self._layout.unused(device, used):
+            is_border = port in borders
+            technology = self._technologies.get(borders.get(port, device.fabric))
+            properties = InterfaceProperties(
+                kind="physical",
+                technology="ethernet" if port in out_of_band else technology,
+                connector=connector,
+                speed_gbps=speed_gbps,
+                breakout=breakout,
+                role="border" if is_border else "unused",
+                fabric=borders.get(port),
+                rail=None,
+                in_service=is_border and device.state != OUT_OF_SERVICE,
+                lag=None,
+            )
+            yield port, None, None, properties
+
+    def _mac(self, device: str, port: str) -> str | None:
+        """The MAC address that was read from a label."""
+        noted = self._plan.spec.noted_macs
+        value = noted.get((device, port)) if noted else None
+        return None if value is None else format_mac(value)
 
 
 class PortLayout:
@@ -149,7 +189,7 @@ class PortLayout:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._modes: dict[tuple[str, int, str, int], Mapping[str, Found]] = {}
+        self._modes: dict[tuple[str, int, str, int], Mapping[str, BlockMode]] = {}
         self._cages: dict[str, Mapping[str, str]] = {}
         self._shared: dict[str, dict[str, str]] = {}
         self._places: dict[tuple[str, int, str, int, str], tuple[str | None, str | None]] = {}
@@ -161,11 +201,11 @@ class PortLayout:
         key = (device.fabric, device.tier, side, speed_gbps, port)
         if key not in self._places:
             mode_of_port = self._mode(device, side, speed_gbps).get(port)
-            self._places[key] = (
-                (None, None)
-                if mode_of_port is None
-                else (mode_of_port[0].connector, self._cage(device, port, mode_of_port[1]))
-            )
+            if mode_of_port is None:
+                self._places[key] = (None, None)
+            else:
+                block, mode = mode_of_port
+                self._places[key] = (block.connector, self._cage(device, port, mode))
         return self._places[key]
 
     def optic_cage(self, device: Device, port: str, breakout: str | None) -> str:
@@ -203,56 +243,63 @@ class PortLayout:
             if management.name not in used:
                 yield management.name, None, management.speed_gbps, None
 
-    def _mode(self, device: Device, side: str, speed_gbps: int) -> Mapping[str, Found]:
+    def _mode(self, device: Device, side: str, speed_gbps: int) -> Mapping[str, BlockMode]:
         if device.kind != "switch":
             return {}
         key = (device.fabric, device.tier, side, speed_gbps)
         if key not in self._modes:
             fabric = self._plan.spec.fabric(device.fabric)
             tier = fabric.tiers[device.tier] if fabric is not None else None
-            chosen = None if tier is None else tier.up.side if side == "up" and tier.up is not None else tier.down
-            self._modes[key] = modes_at(self._plan.spec.catalogue[device.model], chosen, speed_gbps)
+            port_side = None if tier is None else tier.down
+            if tier is not None and side == "up" and tier.up is not None:
+                port_side = tier.up.side
+            self._modes[key] = modes_at(self._plan.spec.catalogue[device.model], port_side, speed_gbps)
         return self._modes[key]
 
     def _cage(self, device: Device, port: str, mode: PortMode) -> str | None:
         if len(mode.subports) < 2:
             return None
         if device.model not in self._cages:
-            self._cages[device.model] = {
-                port: cage
-                for block in self._plan.spec.catalogue[device.model].blocks
-                for mode in block.modes
-                if len(mode.subports) > 1
-                for cage in block.cages
-                for port in mode.ports(cage)
-            }
+            self._cages[device.model] = _shared_cages(self._plan.spec.catalogue[device.model])
         return self._cages[device.model].get(port)
 
 
+def _shared_cages(model: HardwareModel) -> Mapping[str, str]:
+    """The cage of each port that shares one with others."""
+    cages: dict[str, str] = {}
+    for block in model.blocks:
+        for mode in block.modes:
+            if len(mode.subports) > 1:
+                for cage in block.cages:
+                    cages.update(dict.fromkeys(mode.ports(cage), cage))
+    return cages
+
+
 def _connectors(model: HardwareModel) -> Mapping[str, str]:
-    return {
-        port: block.connector
-        for block in model.blocks
-        for mode in block.modes
-        for cage in block.cages
-        for port in mode.ports(cage)
-    }
+    """The connector of each port of a switch's cages."""
+    connectors: dict[str, str] = {}
+    for block in model.blocks:
+        for mode in block.modes:
+            for cage in block.cages:
+                connectors.update(dict.fromkeys(mode.ports(cage), block.connector))
+    return connectors
 
 
 def bonded_ports(plan: Plan) -> Mapping[tuple[str, str], str]:
-    """The name of the link that a port is a part of with others, by device and port: as its device's system has it."""
-    ports: dict[tuple[str, str], str] = {}
-    first: dict[tuple[str, str, str], int] = {}
+    """Name of the bond of each bonded port, by device and port, in the words of the device's system."""
+    bonds: dict[tuple[str, str], str] = {}
+    first_ports: dict[tuple[str, str, str], int] = {}
     for cable in plan.cables:
-        if cable.bond is not None:
-            model = plan.spec.catalogue[plan.by_name[cable.b.device].model]
-            port_number = port_numbers(model)[cable.b.port]
-            number = first.setdefault((cable.a.device, cable.bond.interface, cable.b.device), port_number)
-            system = systems().get(model.network_os or "")
-            ports[cable.a.device, cable.a.port] = cable.bond.interface
-            if system is not None and system.bond:
-                ports[cable.b.device, cable.b.port] = f"{system.bond}{number}"
-    return ports
+        if cable.bond is None:
+            continue
+        bonds[cable.a.device, cable.a.port] = cable.bond.interface
+        model = plan.spec.catalogue[plan.by_name[cable.b.device].model]
+        port_number = port_numbers(model)[cable.b.port]
+        number = first_ports.setdefault((cable.a.device, cable.bond.interface, cable.b.device), port_number)
+        system = systems().get(model.network_os or "")
+        if system is not None and system.bond:
+            bonds[cable.b.device, cable.b.port] = f"{system.bond}{number}"
+    return bonds
 
 
 def _without_cable(plan: Plan, links: Mapping[tuple[str, str], str]) -> Mapping[str, list[tuple[str, str, str]]]:
@@ -261,12 +308,13 @@ def _without_cable(plan: Plan, links: Mapping[tuple[str, str], str]) -> Mapping[
     for address in own_addresses(plan):
         if address.side in _VIRTUAL or address.side == "border":
             by_device[address.device].append((address.port, address.side, address.fabric))
+    if not links:
+        return by_device
     listed = set[tuple[str, str]]()
-    if links:
-        for cable in plan.cables:
-            for end in (cable.a, cable.b):
-                link = links.get((end.device, end.port))
-                if link is not None and (end.device, link) not in listed:
-                    listed.add((end.device, link))
-                    by_device[end.device].append((link, end.side, end.fabric))
+    for cable in plan.cables:
+        for end in (cable.a, cable.b):
+            link = links.get((end.device, end.port))
+            if link is not None and (end.device, link) not in listed:
+                listed.add((end.device, link))
+                by_device[end.device].append((link, end.side, end.fabric))
     return by_device

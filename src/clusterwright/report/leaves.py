@@ -38,13 +38,13 @@ def leaves(inventory: Inventory, routes: Iterable[LaidRoute], jobs: Jobs | None)
     ``floor.html`` and ``devices.html`` lead to ``racks/NAME.html`` and ``devices/NAME.html``, these by way of
     ``pods/NAME.html`` where devices are many. Alerts and people's notes link to them: their names stay.
     """
-    own = _Leaves(inventory, routes, jobs)
+    pages = _Leaves(inventory, routes, jobs)
     return {
-        "floor.html": own.floor,
-        "devices.html": own.index,
-        **{f"pods/{name}.html": partial(own.pod, name) for name in own.pods},
-        **{f"racks/{name}.html": partial(own.rack, name) for name in own.racks},
-        **{f"devices/{name}.html": partial(own.device, name) for name in own.devices},
+        "floor.html": pages.floor,
+        "devices.html": pages.index,
+        **{f"pods/{name}.html": partial(pages.pod, name) for name in pages.pods},
+        **{f"racks/{name}.html": partial(pages.rack, name) for name in pages.racks},
+        **{f"devices/{name}.html": partial(pages.device, name) for name in pages.devices},
     }
 
 
@@ -120,20 +120,20 @@ class _Leaves:
             rows=tuple(
                 (
                     Cell("", "tick"),
-                    code(each.from_rack or "–"),
-                    code(each.to_rack or "–"),
-                    Cell(each.pathway or "–"),
-                    number(each.cables),
-                    Cell(each.fabric),
-                    Cell(each.colour),
-                    Cell(each.medium),
-                    Cell(f"{each.speed_gbps}G", "number"),
+                    code(pull.from_rack or "–"),
+                    code(pull.to_rack or "–"),
+                    Cell(pull.pathway or "–"),
+                    number(pull.cables),
+                    Cell(pull.fabric),
+                    Cell(pull.colour),
+                    Cell(pull.medium),
+                    Cell(f"{pull.speed_gbps}G", "number"),
                     Cell(
-                        f"{each.length_m:g} m{'' if each.length_from == 'positions' else ', as the tier says'}",
+                        f"{pull.length_m:g} m{'' if pull.length_from == 'positions' else ', as the tier says'}",
                         "number",
                     ),
                 )
-                for each in shown
+                for pull in shown
             ),
             note=""
             if shown
@@ -148,17 +148,17 @@ class _Leaves:
             columns=("What", "Model", "Maker", "Part", "Medium", "Connector", "Speed", "Length", "Quantity"),
             rows=tuple(
                 (
-                    Cell(each.item),
-                    code(each.model or "–"),
-                    Cell(each.manufacturer or "–"),
-                    Cell(each.part or "–"),
-                    Cell(each.medium or "–"),
-                    Cell(each.connector or "–"),
-                    Cell("–" if each.speed_gbps is None else f"{each.speed_gbps}G", "number"),
-                    Cell("–" if each.length_m is None else f"{each.length_m:g} m", "number"),
-                    number(each.quantity),
+                    Cell(item.item),
+                    code(item.model or "–"),
+                    Cell(item.manufacturer or "–"),
+                    Cell(item.part or "–"),
+                    Cell(item.medium or "–"),
+                    Cell(item.connector or "–"),
+                    Cell("–" if item.speed_gbps is None else f"{item.speed_gbps}G", "number"),
+                    Cell("–" if item.length_m is None else f"{item.length_m:g} m", "number"),
+                    number(item.quantity),
                 )
-                for each in self.inventory.materials()
+                for item in self.inventory.materials()
             ),
             note="An optic is counted once for each cage with fibre in it; copper and active cables bring their own.",
         )
@@ -195,16 +195,16 @@ class _Leaves:
         )
 
     def rack(self, name: str) -> Leaf:
-        """What stands in the rack, and every cable that ends in it."""
+        """The devices of the rack, and every cable that ends in it."""
         record = self.racks[name]
-        standing = sorted(self.held[name], key=lambda each: -(each["unit"] or 0))
+        mounted = sorted(self.held[name], key=lambda device: -(device["unit"] or 0))
         devices = PageTable(
             name="devices",
             caption="Devices, from the top",
             columns=("Unit", "Device", "Role", "Model"),
             rows=tuple(
-                (_unit(each["unit"]), _device(each["name"]), Cell(each["role"]), code(each["model"]))
-                for each in standing
+                (_unit(device["unit"]), _device(device["name"]), Cell(device["role"]), code(device["model"]))
+                for device in mounted
             ),
         )
         rows = [_sheet_row(*_near_first(route, name)) for route in self.in_rack[name]]
@@ -250,12 +250,12 @@ class _Leaves:
             facts = [(what, cell) for what, cell in facts if what != "Rank of its first GPU"]
         if record["zones"]:
             facts.append(("Zones", Cell(", ".join(record["zones"]))))
-        listed = sorted(self.ports[name], key=lambda each: natural_key(each.name))
+        listed = sorted(self.ports[name], key=lambda port: natural_key(port.name))
         ports = PageTable(
             name="ports",
             caption="Ports and interfaces",
             columns=("Port", "Role", "Fabric", "Speed", "Address", "To device", "To port", "Cable", "In service"),
-            rows=tuple(self.port_row(each) for each in listed),
+            rows=tuple(self.port_row(port) for port in listed),
         )
         text = f"Its files: `clusterwright render SPEC --only {name} --out DIR`."
         tables = (*self.tables.of(record), ports)
@@ -264,16 +264,18 @@ class _Leaves:
     def port_row(self, port: ListedInterface) -> tuple[Cell, ...]:
         """One port of a device's page."""
         far, route = self.far.get((port.device, port.name), (None, None))
+        properties = port.properties
+        is_expected = properties.in_service or properties.role == "unused"
         return (
             Cell(port.name, "code", anchor=port_anchor(port.name)),
-            Cell(port.role),
-            Cell(port.fabric or "–"),
-            Cell("–" if port.speed_gbps is None else f"{port.speed_gbps}G", "number"),
+            Cell(properties.role),
+            Cell(properties.fabric or "–"),
+            Cell("–" if properties.speed_gbps is None else f"{properties.speed_gbps}G", "number"),
             Cell(", ".join(self.addresses[port.device, port.name]) or "–", "code long"),
             Cell("–") if far is None else Cell(far.device, "code", f"{far.device}.html#{port_anchor(far.port)}"),
             code("–" if far is None else far.port),
             Cell("–" if route is None else _cable(route), "line"),
-            Cell("yes" if port.in_service else "no", "" if port.in_service or port.role == "unused" else "warning"),
+            Cell("yes" if properties.in_service else "no", "" if is_expected else "warning"),
         )
 
 

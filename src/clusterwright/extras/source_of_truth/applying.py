@@ -34,7 +34,7 @@ class Failed(NamedTuple):
 
 @dataclass
 class Done:
-    """How many objects of each table were made, changed and taken away; what was not; and what ended it early."""
+    """Counts of made, changed and deleted objects by table, the refused ones, and the reason of an early end."""
 
     made: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
@@ -51,7 +51,7 @@ class _Item(NamedTuple):
 def apply(server: ServerObjects, changes: ServerDifference, progress: Callable[[str], None]) -> Done:
     """Takes away, then makes and changes, table by table; ``progress`` hears of each table that is finished.
 
-    A server that no longer answers ends it: ``stopped`` says why, and the counts what was done until then.
+    A server that no longer answers ends it: ``stopped`` has the reason, and the counts cover the work until then.
     """
     done = Done()
     try:
@@ -113,7 +113,7 @@ def _retried(
     server: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable,
     *, twice: bool = True,
 ) -> Iterator[tuple[Sequence[_Item], Any]]:  # fmt: skip
-    """The batches; what is refused is tried once more at the end, when what was in its way may have moved."""
+    """The batches; refused objects are sent once more at the end, when the obstacle may have moved."""
     before = len(done.failed)
     yield from _batches(server, items, send, done, table, twice=twice)
     refused = {failed.key for failed in done.failed[before:]}
@@ -170,7 +170,7 @@ def _timed(send: Callable[[list[Any]], Any], bodies: list[Any]) -> tuple[float, 
 
 
 def paced(sent: int, seconds: float, at_a_time: int) -> int:
-    """How many objects the next request takes, when one of ``sent`` took so long: what the server does in _WISHED_S."""
+    """The number of objects that the server handles in _WISHED_S, from the time that ``sent`` objects took."""
     wished = int(sent * _WISHED_S / max(seconds, 0.001))
     return max(1, min(wished, 2 * at_a_time, _AT_MOST))
 

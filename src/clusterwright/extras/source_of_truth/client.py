@@ -1,6 +1,6 @@
 """The REST interface that NetBox and Nautobot share: lists read page by page, and changed many objects at a time.
 
-Their own client libraries wrap each object in one of theirs, and differ; what is needed of both is this. A token goes
+Their own client libraries wrap each object in one of theirs, and differ; this is the common part. A token goes
 into a header and nowhere else.
 """
 
@@ -35,7 +35,7 @@ class RefusedError(ClusterwrightError):
 
 
 class UnansweredError(ClusterwrightError):
-    """No answer within the time that the server, or a proxy before it, has for one: nobody knows what was done."""
+    """No answer within the time that the server, or a proxy before it, has for one: the effect is unknown."""
 
 
 class Client:

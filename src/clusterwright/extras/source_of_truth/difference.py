@@ -116,8 +116,9 @@ class ServerObjects:
         return value
 
     def _read(self, table: KeptTable) -> None:
-        keep = {name for row in self.rows[table.name] for name in row.fields} | {"id", "tags"} | self._further
-        keep |= {name for other_table in self.system.tables if other_table.amends == table.name for name in _AMENDED}
+        keep = {"id", "tags"}.union(self._further, *(row.fields for row in self.rows[table.name]))
+        if any(other_table.amends == table.name for other_table in self.system.tables):
+            keep |= set(_AMENDED)
         tag = self.ids["tags"].get((self._tag,), MISSING)
         for record in self._list(table):
             key = self._key(table, record)

@@ -23,7 +23,7 @@ MADE_BY = "clusterwright"
 
 
 class ListedPrefix(NamedTuple):
-    """A prefix of a fabric; ``is_pool`` says that others lie in it, and what it is for."""
+    """A prefix of a fabric; ``is_container`` says that others lie in it."""
 
     fabric: str
     prefix: str
@@ -32,10 +32,10 @@ class ListedPrefix(NamedTuple):
 
 
 def _told_apart(model: HardwareModel) -> Mapping[str, object]:
-    """The ports of a model of which something is told by their name: management ports, adapters by their group."""
-    groups: dict[str, object] = {
-        nic.interface: number for number, group in enumerate(model.nic_groups) for nic in group.nics
-    }
+    """Ports of a model whose name decides their row: management ports, adapters by their group."""
+    groups: dict[str, object] = {}
+    for number, group in enumerate(model.nic_groups):
+        groups |= {nic.interface: number for nic in group.nics}
     return {**groups, **dict.fromkeys(model.management_names, "management")}
 
 
@@ -148,23 +148,26 @@ class Listing:
         """
         alike: dict[str, dict[object, Pattern]] = defaultdict(dict)
         told_apart = {name: _told_apart(model) for name, model in self.models.items()}
-        for links in (True, False) if self.has_links else (None,):
+        passes = (True, False) if self.has_links else (None,)
+        for links in passes:
             for device, listed in self.inventory.listed_interfaces():
                 model, patterns = self.models[device.model], alike[device.model]
                 apart = told_apart[device.model]
-                for name, guid, mac, kind in listed:
-                    if links is not None and links != (kind.kind == "lag"):
+                for name, guid, mac, properties in listed:
+                    if links is not None and links != (properties.kind == "lag"):
                         continue
                     scanned = guid if guid and self._is_scanned(device.name, name) else None
                     words: tuple[str, ...] = (device.name, name)
-                    key: object = kind
+                    key: object = properties
                     if scanned or mac or name in apart:
-                        key = (kind, apart.get(name), scanned is None, mac is None)
+                        key = (properties, apart.get(name), scanned is None, mac is None)
                     if scanned or mac:
                         words = (*words, guid_text(scanned) if scanned else "", mac.upper() if mac else "")
                     pattern = patterns.get(key)
                     if pattern is None:
-                        interface = ListedInterface(device.name, name, scanned, mac, *kind)
+                        interface = ListedInterface(
+                            device=device.name, name=name, guid=scanned, mac=mac, properties=properties
+                        )
                         pattern = patterns[key] = pattern_for(interface, model)
                     yield pattern, words
 
@@ -185,8 +188,9 @@ class Listing:
         """Ports that are a part of a link with others, and that link, each as device and interface."""
         if self.has_links:
             for interface in self.inventory.interfaces():
-                if interface.lag is not None:
-                    yield (interface.device, interface.name), (interface.device, interface.lag)
+                link = interface.properties.lag
+                if link is not None:
+                    yield (interface.device, interface.name), (interface.device, link)
 
     def noted_macs(self) -> Iterator[tuple[str, str, str]]:
         """Device, interface and MAC address of each label that has one."""
@@ -196,7 +200,7 @@ class Listing:
                     yield interface.device, interface.name, interface.mac.upper()
 
     def prefixes(self) -> Iterator[ListedPrefix]:
-        """Pools and subnets, each once, those that lie in others later; then what lies around addresses outside."""
+        """Pools and subnets, each once, those that lie in others later; then the prefixes of addresses outside."""
         seen: dict[_Place, ListedPrefix] = {}
         for subnet in self.inventory.subnets():
             what = (
@@ -213,12 +217,10 @@ class Listing:
         lengths: dict[tuple[str, int], set[int]] = defaultdict(set)
         for fabric, version, length, _ in every:
             lengths[fabric, version].add(length)
-        inside = {
-            (fabric, version, shorter, number >> (length - shorter))
-            for fabric, version, length, number in every
-            for shorter in lengths[fabric, version]
-            if shorter < length
-        }
+        inside: set[_Place] = set()
+        for fabric, version, length, number in every:
+            shorter_lengths = [shorter for shorter in lengths[fabric, version] if shorter < length]
+            inside.update((fabric, version, shorter, number >> (length - shorter)) for shorter in shorter_lengths)
         for address, text in self.addresses:
             fabric, version, length = address.fabric, address.version, address.prefix_length
             bits, number = 32 if version == 4 else 128, address.address

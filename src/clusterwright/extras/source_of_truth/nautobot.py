@@ -16,7 +16,13 @@ from clusterwright.extras.source_of_truth.files import csv_lines, table_files
 from clusterwright.extras.source_of_truth.listing import is_management
 from clusterwright.extras.source_of_truth.rows import (
     BELONGINGS,
+    DEVICE_TYPES,
+    LAG_MEMBERS,
+    MANUFACTURERS,
     MARKS,
+    PLATFORMS,
+    REACHABLE_AT,
+    TAGS,
     KeptRow,
     KeptTable,
     Key,
@@ -24,6 +30,7 @@ from clusterwright.extras.source_of_truth.rows import (
     Ref,
     ServerKind,
     cable_key,
+    interfaces_within,
     told,
 )
 from clusterwright.extras.source_of_truth.words import CABLES, STATES, interface_type
@@ -59,30 +66,18 @@ def _address(record: Record, lookup: Lookup) -> Key | None:
 
 TABLES = (
     KeptTable("statuses", "extras/statuses", within=None, shared=True),
-    KeptTable("tags", "extras/tags", shared=True),
+    TAGS,
     KeptTable("location-types", "dcim/location-types", shared=True),
     KeptTable("locations", "dcim/locations", shared=True),
-    KeptTable("manufacturers", "dcim/manufacturers", shared=True),
-    KeptTable(
-        "device-types",
-        "dcim/device-types",
-        (("manufacturer", "manufacturers"), ("model", None)),
-        ("model", None),
-        shared=True,
-    ),
+    MANUFACTURERS,
+    DEVICE_TYPES,
     KeptTable("roles", "extras/roles", shared=True),
-    KeptTable("platforms", "dcim/platforms", shared=True),
+    PLATFORMS,
     KeptTable("racks", "dcim/racks", (("location", "locations"), ("name", None)), _LOCATION),
     KeptTable("namespaces", "ipam/namespaces", shared=True),
     KeptTable("devices", "dcim/devices", within=_LOCATION),
-    KeptTable(
-        "interfaces",
-        "dcim/interfaces",
-        (("device", "devices"), ("name", None)),
-        _LOCATION,
-        owner=("device", "devices"),
-    ),
-    KeptTable("lag-members", "dcim/interfaces", amends="interfaces"),
+    interfaces_within(_LOCATION),
+    LAG_MEMBERS,
     KeptTable(
         "cables",
         "dcim/cables",
@@ -101,7 +96,7 @@ TABLES = (
         None,
         owner=("ip_address", "ip-addresses"),
     ),
-    KeptTable("reachable-at", "dcim/devices", amends="devices"),
+    REACHABLE_AT,
 )
 _M = MARKS
 _TAGGED = ("dcim.rack", "dcim.device", "dcim.interface", "dcim.cable", "ipam.prefix", "ipam.ipaddress")
@@ -177,12 +172,13 @@ def _interfaces(listing: Listing) -> Iterator[Told]:
 
     def said(interface: ListedInterface, model: HardwareModel) -> Pattern:
         # Its GUID too, for which Nautobot has no field.
-        description = f"{interface.fabric} {interface.role}" + (f" {guid}" if interface.guid else "")
+        properties = interface.properties
+        description = f"{properties.fabric} {properties.role}" + (f" {guid}" if interface.guid else "")
         return Pattern(KeptRow("interfaces", (device, name), {
             "device": Ref("devices", (device,)), "name": name,
-            "type": interface_type(interface, model, by_lanes=False), "enabled": interface.in_service,
+            "type": interface_type(interface, model, by_lanes=False), "enabled": properties.in_service,
             "mgmt_only": is_management(interface, model), **({"mac_address": mac} if interface.mac else {}),
-            **({"description": description} if interface.fabric else {}), **_ours(listing), **_status("active"),
+            **({"description": description} if properties.fabric else {}), **_ours(listing), **_status("active"),
         }))  # fmt: skip
 
     return listing.interfaces(said)
@@ -329,7 +325,7 @@ _NATURAL = {
 }
 _WITH_ID = {"devices": "devices", "interfaces": "interfaces", "lag-members": "interfaces", "reachable-at": "devices"}
 _OF_WORDS = {mark: chr(ord(mark) + len(MARKS)) for mark in MARKS}
-"""By a pattern's word, what stands for the id of the object that is told by it and, for an interface, the next one."""
+"""By a pattern's word, the placeholder of the id of its object and, for an interface, the next one."""
 _IDS: Mapping[str, Mapping[str, Callable[[Words], str]]] = {
     "devices": {_OF_WORDS[_M[0]]: lambda words: _id_of(f"devices\n{words[0]}")},
     "interfaces": {_OF_WORDS[_M[0]]: lambda words: _id_of(f"interfaces\n{words[0]}\n{words[1]}")},

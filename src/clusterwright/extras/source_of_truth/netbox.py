@@ -15,7 +15,13 @@ from clusterwright.extras.source_of_truth.files import csv_lines, table_files
 from clusterwright.extras.source_of_truth.listing import is_management
 from clusterwright.extras.source_of_truth.rows import (
     BELONGINGS,
+    DEVICE_TYPES,
+    LAG_MEMBERS,
+    MANUFACTURERS,
     MARKS,
+    PLATFORMS,
+    REACHABLE_AT,
+    TAGS,
     KeptRow,
     KeptTable,
     Key,
@@ -23,6 +29,7 @@ from clusterwright.extras.source_of_truth.rows import (
     Ref,
     ServerKind,
     cable_key,
+    interfaces_within,
     told,
 )
 from clusterwright.extras.source_of_truth.words import CABLES, STATES, interface_type, slug
@@ -51,31 +58,19 @@ def _cable(record: Record, lookup: Lookup) -> Key | None:
 
 
 TABLES = (
-    KeptTable("tags", "extras/tags", shared=True),
-    KeptTable("manufacturers", "dcim/manufacturers", shared=True),
-    KeptTable(
-        name="device-types",
-        endpoint="dcim/device-types",
-        key=(("manufacturer", "manufacturers"), ("model", None)),
-        within=("model", None),
-        shared=True,
-    ),
+    TAGS,
+    MANUFACTURERS,
+    DEVICE_TYPES,
     KeptTable("device-roles", "dcim/device-roles", shared=True),
-    KeptTable("platforms", "dcim/platforms", shared=True),
+    PLATFORMS,
     KeptTable("sites", "dcim/sites", shared=True),
     KeptTable(name="racks", endpoint="dcim/racks", key=(("site", "sites"), ("name", None)), within=_SITE),
     KeptTable("rirs", "ipam/rirs", shared=True),
     KeptTable(name="asns", endpoint="ipam/asns", key=(("asn", None),), within=("asn", None)),
     KeptTable("vrfs", "ipam/vrfs"),
     KeptTable("devices", "dcim/devices", within=_SITE),
-    KeptTable(
-        name="interfaces",
-        endpoint="dcim/interfaces",
-        key=(("device", "devices"), ("name", None)),
-        within=_SITE,
-        owner=("device", "devices"),
-    ),
-    KeptTable("lag-members", "dcim/interfaces", amends="interfaces"),
+    interfaces_within(_SITE),
+    LAG_MEMBERS,
     KeptTable(
         name="mac-addresses",
         endpoint="dcim/mac-addresses",
@@ -91,7 +86,7 @@ TABLES = (
         key=(("vrf", "vrfs"), ("address", None), ("assigned_object_id", "interfaces")),
         within=_SPACE,
     ),
-    KeptTable("reachable-at", "dcim/devices", amends="devices"),
+    REACHABLE_AT,
 )
 _M = MARKS
 _PRIVATE_REGISTRY = "RFC 6996"
@@ -185,15 +180,17 @@ def _interfaces(listing: Listing) -> Iterator[Told]:
     device, name, guid = _M[:3]
 
     def said(interface: ListedInterface, model: HardwareModel) -> Pattern:
+        properties = interface.properties
         kept = KeptRow("interfaces", (device, name), {
             "device": Ref("devices", (device,)), "name": name,
-            "type": interface_type(interface, model, by_lanes=True), "enabled": interface.in_service,
+            "type": interface_type(interface, model, by_lanes=True), "enabled": properties.in_service,
             "mgmt_only": is_management(interface, model),
-            **({"speed": interface.speed_gbps * 1_000_000} if interface.speed_gbps else {}),
+            **({"speed": properties.speed_gbps * 1_000_000} if properties.speed_gbps else {}),
             **({"wwn": guid} if interface.guid else {}),
-            **({"description": f"{interface.fabric} {interface.role}"} if interface.fabric else {}), **_ours(listing),
+            **({"description": f"{properties.fabric} {properties.role}"} if properties.fabric else {}),
+            **_ours(listing),
         })  # fmt: skip
-        return Pattern(kept, {"lag": interface.lag or ""})
+        return Pattern(kept, {"lag": properties.lag or ""})
 
     return listing.interfaces(said, _wwn)
 
@@ -238,11 +235,9 @@ def _cables(listing: Listing) -> Iterator[Told]:
             **terminations, "status": "connected", **({"type": kind} if kind else {}),
             "length": length_m, "length_unit": "m", **({"label": number} if number else {}), **_ours(listing),
         })  # fmt: skip
-        further = {
-            f"side_{side}_{name}": cell
-            for side, (device, port) in zip("ab", ends, strict=True)
-            for name, cell in (("device", device), ("type", _INTERFACE), ("name", port))
-        }
+        further: dict[str, str] = {}
+        for side, (device, port) in zip("ab", ends, strict=True):
+            further |= {f"side_{side}_device": device, f"side_{side}_type": _INTERFACE, f"side_{side}_name": port}
         return Pattern(kept, further)
 
     for cable, number in listing.cables():

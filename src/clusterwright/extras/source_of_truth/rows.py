@@ -1,4 +1,4 @@
-"""The objects that a source of truth keeps: a row each, referring to each other by what people call them."""
+"""The objects that a source of truth keeps: a row each, referring to each other by name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class KeptRow(NamedTuple):
 
 
 MARKS = tuple(map(chr, range(0xFDD0, 0xFDE0)))
-"""What stands in a pattern for each of its words: code points that Unicode keeps for such use, and that no name has."""
+"""The placeholders of a pattern's words: code points of private use, which no name has."""
 Words = tuple[str, ...]
 
 
@@ -37,8 +37,8 @@ Words = tuple[str, ...]
 class Pattern:
     """Rows of a table that differ in some words alone: one of them, with a mark in the place of each word.
 
-    There are 800,000 rows at full size and some hundred patterns, so whatever is decided of a row, or said of it in a
-    server's words, is decided and said once a pattern. ``further`` are cells that a file has and the row has not.
+    There are 800,000 rows at full size and some hundred patterns, so each decision on a row, and its text in a
+    server's words, is made once a pattern. ``further`` are cells that a file has and the row has not.
     """
 
     row: KeptRow
@@ -102,28 +102,55 @@ Lookup = Callable[[str, Any], Key | None]
 
 @dataclass(frozen=True, slots=True)
 class KeptTable:
-    """A kind of object.
-
-    ``key`` are the fields that make a row's key, each with the table that it refers to, or None; ``locate`` finds the
-    key of a record where that is not enough. ``shared`` objects belong to everybody: they are made where they are
-    lacking, and never changed or taken away. ``within`` says which objects are looked at: a parameter of the interface,
-    and the table whose rows it takes, or None for the rows' own values of the field of that name; all without it.
-    ``amends`` is the table whose objects get further fields, once what these refer to is there. ``owner`` is the field
-    whose object is ours where this one is: what stands at a device of ours under a name that is planned is ours too.
-    ``forgets_tags`` says that the server answers with the tags of what it makes, and does not keep them. ``set_once``
-    are fields that the plan gives to a new object, and leaves to others afterwards.
-    """
+    """A kind of object."""
 
     name: str
     endpoint: str
     key: tuple[tuple[str, str | None], ...] = (("name", None),)
+    """The fields of a row's key, each with the table that it refers to, or None."""
     within: tuple[str, str | None] | None = ("name", None)
+    """Limits the list: a parameter of the interface, and the table whose rows it takes.
+
+    None in place of the table stands for the values of the rows' field of that name; None alone lists all objects.
+    """
     shared: bool = False
+    """Objects that other sites use too: made where they are lacking, never changed or deleted."""
     locate: Callable[[Record, Lookup], Key | None] | None = None
+    """Finds the key of a record where ``key`` is not enough."""
     amends: str | None = None
+    """The table whose objects get further fields, once the objects that these refer to exist."""
     owner: tuple[str, str] | None = None
+    """The field and table of an object: where that one is ours, a planned name at it is ours as well."""
     forgets_tags: bool = False
+    """The server answers with the tags of a new object, and does not keep them."""
     set_once: tuple[str, ...] = ()
+    """Fields that the plan sets on a new object only."""
+
+
+# The tables that NetBox and Nautobot have in common.
+TAGS = KeptTable("tags", "extras/tags", shared=True)
+MANUFACTURERS = KeptTable("manufacturers", "dcim/manufacturers", shared=True)
+DEVICE_TYPES = KeptTable(
+    name="device-types",
+    endpoint="dcim/device-types",
+    key=(("manufacturer", "manufacturers"), ("model", None)),
+    within=("model", None),
+    shared=True,
+)
+PLATFORMS = KeptTable("platforms", "dcim/platforms", shared=True)
+LAG_MEMBERS = KeptTable("lag-members", "dcim/interfaces", amends="interfaces")
+REACHABLE_AT = KeptTable("reachable-at", "dcim/devices", amends="devices")
+
+
+def interfaces_within(place: tuple[str, str]) -> KeptTable:
+    """The table of interfaces, limited to the devices of a place."""
+    return KeptTable(
+        name="interfaces",
+        endpoint="dcim/interfaces",
+        key=(("device", "devices"), ("name", None)),
+        within=place,
+        owner=("device", "devices"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The words of NetBox and Nautobot for what the plan has: types of interfaces and cables, states, slugs.
+"""The words of NetBox and Nautobot: types of interfaces and cables, states, slugs.
 
 They are the values of the choices in ``netbox/dcim/choices.py`` and ``nautobot/dcim/choices.py``.
 """
@@ -41,16 +41,17 @@ def slug(text: str) -> str:
 
 
 def interface_type(interface: ListedInterface, model: HardwareModel, *, by_lanes: bool) -> str:
-    """The type of an interface; ``other`` where no source says what fits into it.
+    """The type of an interface; ``other`` where no source names a type.
 
     ``by_lanes`` tells an InfiniBand port on two of its lanes from one on all four.
     """
-    if interface.kind in ("virtual", "lag"):
-        return interface.kind
-    speed = interface.speed_gbps or 0
-    if interface.technology == "infiniband":
+    properties = interface.properties
+    if properties.kind in ("virtual", "lag"):
+        return properties.kind
+    speed = properties.speed_gbps or 0
+    if properties.technology == "infiniband":
         return _infiniband(speed, _four_lanes(interface, model), by_lanes=by_lanes)
-    cages = _CAGES.get(interface.connector or ("rj45" if speed == 1 else ""), {})
+    cages = _CAGES.get(properties.connector or ("rj45" if speed == 1 else ""), {})
     return next((cages[most] for most in sorted(cages) if most >= speed), OTHER)
 
 
@@ -67,4 +68,8 @@ def _four_lanes(interface: ListedInterface, model: HardwareModel) -> int:
     for group in model.nic_groups:
         if any(nic.interface == interface.name for nic in group.nics):
             return group.speed_gbps
-    return max((mode.speed_gbps for block in model.blocks for mode in block.modes), default=0)
+    fastest = 0
+    for block in model.blocks:
+        for mode in block.modes:
+            fastest = max(fastest, mode.speed_gbps)
+    return fastest

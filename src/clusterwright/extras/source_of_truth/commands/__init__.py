@@ -1,1 +1,1 @@
-"""The commands that talk to a source of truth: they take from it, and make it say what the plan says."""
+"""The commands that talk to a source of truth: they read from it, and write the plan into it."""

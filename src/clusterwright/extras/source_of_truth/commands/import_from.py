@@ -1,4 +1,4 @@
-"""``clusterwright import``: takes what a server keeps of planned devices into the files beside the spec."""
+"""``clusterwright import``: copies a server's data on planned devices into the files beside the spec."""
 
 from __future__ import annotations
 

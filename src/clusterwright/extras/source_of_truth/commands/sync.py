@@ -158,6 +158,8 @@ def _fields(change: RowChange) -> str:
 def _count(system: ServerKind, done: Done) -> None:
     for table in system.tables:
         counts = ((done.made, "made"), (done.changed, "changed"), (done.taken, "taken away"))
-        said = [f"{each[table.name]:,} {word}" for each, word in counts if each[table.name]]
-        if said:
-            click.echo(f"{table.name}: {', '.join(said)}")
+        counted = [
+            f"{count_by_table[table.name]:,} {word}" for count_by_table, word in counts if count_by_table[table.name]
+        ]
+        if counted:
+            click.echo(f"{table.name}: {', '.join(counted)}")
