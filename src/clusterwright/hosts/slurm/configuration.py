@@ -1,7 +1,8 @@
-"""What the files of a Slurm say: slurm.conf, and its topology, cgroups, GPUs and plugins."""
+"""Files of Slurm: slurm.conf, and its topology, cgroups, GPUs and plugins."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import cbrt, ceil
@@ -37,11 +38,11 @@ _CLUSTER_NAME_LENGTH = 40
 
 @dataclass(frozen=True, slots=True)
 class NodeLine:
-    """A NodeName line: equal nodes of one pod in equal state. ``hardware`` are its processors and memory in Slurm's
-    words, "" where the catalogue has none."""
+    """A NodeName line: equal nodes of one pod in equal state."""
 
     names: str
     hardware: str
+    """Processors and memory in Slurm's words; "" where the catalogue has none."""
     gres: str
     feature: str
     state: str
@@ -49,111 +50,143 @@ class NodeLine:
 
 @dataclass(frozen=True, slots=True)
 class PartitionLine:
-    """A PartitionName line, the first one the default; the last two are "" where anybody may use it."""
+    """A PartitionName line, the first one the default."""
 
     name: str
     nodes: str
     groups: str
+    """Groups and accounts that may use it; both "" without limits."""
     accounts: str
     shares_nodes: bool
     settings: tuple[tuple[str, str], ...]
-    """Words and values, those that the spec leaves out among them."""
+    """Words and values, with those that the spec leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
-class SlurmView:
-    """What slurm.conf says. ``controllers`` are ``host(address)``, the acting one first.
-
-    ``boot_s`` is how long a boot that Slurm is asked for may take, None where nobody asks it. ``task_prolog`` is the
-    program that says what tasks find in their environment, "" where nothing is, and ``epilog`` what looks after a job.
-    ``state`` is slurmctld's folder, which ``state_by`` keeps alike on several controllers, ``accountant`` the host of
-    slurmdbd, "" without; ``enforces`` that jobs need an account. ``tree_width`` is how many nodes one node passes a
-    message to: all of them where none does. ``key_by_site`` says who brings munge's key, "" where a deployment does.
-    """
+class ControllerSettings:
+    """slurmctld: its hosts and its state."""
 
     cluster: str
-    controllers: tuple[str, ...]
-    plugin: str
-    switch_type: str
-    """What gives jobs channels of an NVLink domain; "" where no node has one."""
-    gres_types: str
+    hosts: tuple[str, ...]
+    """``host(address)``, the acting one first."""
     ipv6: bool
-    nodes: tuple[NodeLine, ...]
-    partitions: tuple[PartitionLine, ...]
     state: str
+    """The folder of its state."""
     state_by: str
+    """The component that keeps the folder alike on several controllers; "" for one controller."""
+    key_by_site: str
+    """The component that installs munge's key; "" for a deployment."""
     accountant: str
-    enforces: bool
+    """The host of slurmdbd; "" without."""
+    enforces_accounts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSettings:
+    """Messages between daemons, their fan-out and time limits."""
+
+    tree_width: int
+    """Nodes that a node passes a message to; all of them where none does."""
+    timeout_s: int
+    unkillable_s: int
+    """Time that a killed process may stay before its node is drained."""
     health_interval_s: int
     boot_s: int | None
-    task_prolog: str
-    epilog: str
-    tree_width: int
-    message_timeout_s: int
-    unkillable_s: int
-    """How long a killed process may stay before its node is drained."""
-    has_pmix: bool
-    """Whether packages of all nodes are known to bring PMIx: named without it, it would end every srun."""
-    key_by_site: str
+    """Time limit of a boot that Slurm requests; None where rollouts request none."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobSettings:
+    """Placement and environment of jobs."""
+
+    topology_plugin: str
+    switch_type: str
+    """The plugin that allocates channels of an NVLink domain to jobs; "" where no node has one."""
+    gres_types: str
     shares_nodes: bool
     """Whether jobs of any partition share nodes: memory is then counted as well."""
-    settings: tuple[tuple[str, str], ...]
-    """The spec's own words of slurm.conf."""
-    groups_by_site: str
-    """Who brings the groups that partitions name; "" where the spec does not say."""
+    task_prolog: str
+    """The program that sets variables of tasks; "" where the spec sets none."""
+    epilog: str
+    has_pmix: bool
+    """Whether packages of all nodes are known to install PMIx: without it, its name would end every srun."""
     srun_ports: tuple[int, int] = SRUN_PORTS
 
 
-def slurm_view(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> SlurmView:
-    """Everything slurm.conf needs, from the plan."""
-    by_line: dict[tuple[str, str, str, str], list[str]] = {}
-    members = compute_nodes(plan, scheduler)
-    for device in members:
-        model = plan.spec.catalogue[device.model]
-        resource = gres(model.gpus) if model.gpus is not None else ""
-        by_line.setdefault((_hardware(model.host), resource, device.pod, device.state), []).append(device.name)
-    askers = scheduler.nodes
-    timeout_s = LARGE_TIMEOUT_S if len(members) > LARGE else USUAL_TIMEOUT_S
-    addresses = {name: node_address(plan, plan.by_name[name], askers) for name in controllers(plan, scheduler)}
-    return SlurmView(
+def controller_settings(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> ControllerSettings:
+    """The controllers with the addresses that nodes reach them at."""
+    addresses = {name: node_address(plan, plan.by_name[name], scheduler.nodes) for name in controllers(plan, scheduler)}
+    shared_by = scheduler.controllers.shared_by or ""
+    munge = topology.munge
+    return ControllerSettings(
         cluster=cluster_name(plan, scheduler),
-        controllers=tuple(f"{name}({address})" if address else name for name, address in addresses.items()),
-        plugin=f"topology/{topology.plugin}",
-        switch_type=switch_type(plan, scheduler),
-        gres_types="gpu" if any(resource for _, resource, _, _ in by_line) else "",
+        hosts=tuple(f"{name}({address})" if address else name for name, address in addresses.items()),
         ipv6=any(":" in address for address in addresses.values() if address),
-        nodes=tuple(NodeLine(hostlist(names), *what) for what, names in by_line.items()),
-        partitions=tuple(
-            PartitionLine(
-                partition.name,
-                hostlist(device.name for device in members if device.node_group in partition.nodes),
-                ",".join(partition.allow_groups),
-                ",".join(partition.allow_accounts),
-                partition.shared,
-                partition_settings(plan, partition),
-            )
-            for partition in scheduler.partitions
-        ),
         state=scheduler.controllers.state,
-        state_by=scheduler.controllers.shared_by or "" if len(addresses) > 1 else "",
+        state_by=shared_by if len(addresses) > 1 else "",
+        key_by_site="" if munge is None else munge.by_site or "",
         accountant=accountant(plan, scheduler) or "",
-        enforces=any(partition.allow_accounts for partition in scheduler.partitions),
-        health_interval_s=_health_interval_s(plan, members),
-        boot_s=plan.spec.rollout.boots.boot_s if plan.spec.rollout.boots is not None else None,
-        epilog=f"/{EPILOG}",
-        shares_nodes=any(partition.shared for partition in scheduler.partitions),
-        settings=topology.settings,
-        groups_by_site=_groups_by_site(plan, scheduler),
-        key_by_site=topology.munge.by_site or "" if topology.munge is not None else "",
-        tree_width=_tree_width(len(members)) if passes_messages_on(scheduler) else max(USUAL_WIDTH, len(members)),
-        message_timeout_s=timeout_s,
-        unkillable_s=max(USUAL_UNKILLABLE_S, 5 * timeout_s),
-        has_pmix=_have_pmix(plan, scheduler),
-        task_prolog=TASK_ENVIRONMENT if has_job_environment(plan, scheduler) else "",
+        enforces_accounts=any(partition.allow_accounts for partition in scheduler.partitions),
     )
 
 
+def message_settings(plan: Plan, scheduler: Scheduler) -> MessageSettings:
+    """Fan-out and time limits for the number of nodes."""
+    members = compute_nodes(plan, scheduler)
+    boots = plan.spec.rollout.boots
+    timeout_s = LARGE_TIMEOUT_S if len(members) > LARGE else USUAL_TIMEOUT_S
+    return MessageSettings(
+        tree_width=_tree_width(len(members)) if passes_messages_on(scheduler) else max(USUAL_WIDTH, len(members)),
+        timeout_s=timeout_s,
+        unkillable_s=max(USUAL_UNKILLABLE_S, 5 * timeout_s),
+        health_interval_s=_health_interval_s(plan, members),
+        boot_s=None if boots is None else boots.boot_s,
+    )
+
+
+def job_settings(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> JobSettings:
+    """Plugins and programs around jobs."""
+    has_gpus = any(plan.spec.catalogue[device.model].gpus is not None for device in compute_nodes(plan, scheduler))
+    return JobSettings(
+        topology_plugin=f"topology/{topology.plugin}",
+        switch_type=switch_type(plan, scheduler),
+        gres_types="gpu" if has_gpus else "",
+        shares_nodes=any(partition.shared for partition in scheduler.partitions),
+        task_prolog=TASK_ENVIRONMENT if has_job_environment(plan, scheduler) else "",
+        epilog=f"/{EPILOG}",
+        has_pmix=_have_pmix(plan, scheduler),
+    )
+
+
+def node_lines(plan: Plan, scheduler: Scheduler) -> tuple[NodeLine, ...]:
+    """The nodes, equal ones in a line."""
+    names: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
+    for device in compute_nodes(plan, scheduler):
+        model = plan.spec.catalogue[device.model]
+        resource = gres(model.gpus) if model.gpus is not None else ""
+        names[_hardware(model.host), resource, device.pod, device.state].append(device.name)
+    return tuple(
+        NodeLine(names=hostlist(members), hardware=hardware, gres=resource, feature=pod, state=state)
+        for (hardware, resource, pod, state), members in names.items()
+    )
+
+
+def partition_lines(plan: Plan, scheduler: Scheduler) -> Iterator[PartitionLine]:
+    """The partitions in the spec's order."""
+    members = compute_nodes(plan, scheduler)
+    for partition in scheduler.partitions:
+        yield PartitionLine(
+            name=partition.name,
+            nodes=hostlist(device.name for device in members if device.node_group in partition.nodes),
+            groups=",".join(partition.allow_groups),
+            accounts=",".join(partition.allow_accounts),
+            shares_nodes=partition.shared,
+            settings=partition_settings(plan, partition),
+        )
+
+
 def _groups_by_site(plan: Plan, scheduler: Scheduler) -> str:
+    """The component that creates the groups that partitions name; "" where the spec does not say."""
     directory = plan.spec.site.directory
     names_groups = any(partition.allow_groups for partition in scheduler.partitions)
     if directory is None or not names_groups:
@@ -190,7 +223,7 @@ def has_job_environment(plan: Plan, scheduler: Scheduler) -> bool:
 
 
 def cluster_name(plan: Plan, scheduler: Scheduler) -> str:
-    """What Slurm calls its cluster: the spec's name, and the scheduler's own where it has one."""
+    """Slurm's ClusterName: the spec's name, and the scheduler's own where it has one."""
     name = plan.name if scheduler.name is None else f"{plan.name}-{scheduler.name}"
     return _word(name)[:_CLUSTER_NAME_LENGTH]
 
@@ -201,7 +234,16 @@ def configuration_files(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, by
     if scheduler.slurm is None:
         return ()
     slurm = scheduler.slurm
-    view = slurm_view(plan, scheduler, slurm)
+    words = {
+        "controllers": controller_settings(plan, scheduler, slurm),
+        "messages": message_settings(plan, scheduler),
+        "jobs": job_settings(plan, scheduler, slurm),
+        "settings": slurm.settings,
+        "nodes": node_lines(plan, scheduler),
+        "partitions": tuple(partition_lines(plan, scheduler)),
+        "groups_by_site": _groups_by_site(plan, scheduler),
+        "reason": DRAIN_REASON,
+    }
     is_block = slurm.plugin == "block"
     topology = {
         "switches": () if is_block else tree(plan, scheduler),
@@ -209,7 +251,7 @@ def configuration_files(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, by
         "sizes": slurm.block_sizes,
     }
     texts = (
-        ("slurm.conf", template("slurm/slurm.conf.j2").render(view=view, reason=DRAIN_REASON)),
+        ("slurm.conf", template("slurm/slurm.conf.j2").render(**words)),
         ("topology.conf", template(f"slurm/topology-{slurm.plugin}.conf.j2").render(**topology)),
         ("topology.yaml", template("slurm/topology.yaml.j2").render(**topology)),
         ("cgroup.conf", template("slurm/cgroup.conf.j2").render()),
@@ -226,7 +268,7 @@ def _gpu_lines(plan: Plan, scheduler: Scheduler) -> Iterator[DeviceLine]:
 
 
 def _plugins(plan: Plan, scheduler: Scheduler) -> Iterator[tuple[str, str]]:
-    """What srun and slurmstepd load: pyxis, where nodes start containers by enroot."""
+    """Plugins of srun and slurmstepd: pyxis, where nodes start containers by enroot."""
     images = (
         image for group in _groups(plan, scheduler.nodes) if (image := plan.spec.image(group.image or "")) is not None
     )
