@@ -19,13 +19,13 @@ _HELD = "it holds a secret: name it in the spec, as `clusterwright explain secre
 _FILTER = "packet filters follow from zones and flows alone: declare the flow there, or revert"
 
 
-def adoption(plan: Plan, found: Iterable[Drift]) -> str:
+def adoption(plan: Plan, drifts: Iterable[Drift]) -> str:
     """YAML for the spec that makes what runs intended, a comment for each difference that has none. "" for none."""
     lines: dict[str, list[str]] = {}
     merges: dict[tuple[str, str], dict[str, Any]] = {}
     settings: dict[tuple[str, str], dict[str, str]] = {}
     refused: list[str] = []
-    for drift in found:
+    for drift in drifts:
         why_not = _why_not(drift)
         if why_not:
             refused.append(f"# {drift.device} {drift.file}: {drift.message}: {why_not}")
@@ -39,7 +39,7 @@ def adoption(plan: Plan, found: Iterable[Drift]) -> str:
         else:
             settings.setdefault(_setting_of(plan, drift), {})[drift.place] = drift.runs
     entries: list[dict[str, Any]] = [
-        {"device": device, "lines": said, "reason": _REASON} for device, said in lines.items()
+        {"device": device, "lines": stated_lines, "reason": _REASON} for device, stated_lines in lines.items()
     ]
     entries += [
         {"device": device, "file": file, "merge": patch, "reason": _REASON} for (device, file), patch in merges.items()
@@ -84,8 +84,8 @@ def _eos_lines(drift: Drift) -> Sequence[str]:
     inner = [item for item in drift.sections if item.lstrip() != item]
     if drift.runs in block:
         above = block[: block.index(drift.runs)]
-        own = [drift.runs, *inner]
+        section_lines = [drift.runs, *inner]
     else:
-        above, own = block, [drift.runs]
-    found = [f"{'   ' * depth}{header}" for depth, header in enumerate(above)]
-    return [*found, *(f"{'   ' * len(above)}{line}" for line in own)]
+        above, section_lines = block, [drift.runs]
+    lines_of_sections = [f"{'   ' * depth}{header}" for depth, header in enumerate(above)]
+    return [*lines_of_sections, *(f"{'   ' * len(above)}{line}" for line in section_lines)]

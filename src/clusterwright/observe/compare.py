@@ -21,7 +21,7 @@ from clusterwright.observe.presence import (
 )
 from clusterwright.observe.progress import CableState, PlannedEnd, cable_states
 from clusterwright.observe.relocation import Relocation, relocate
-from clusterwright.observe.sentences import Speaker
+from clusterwright.observe.sentences import CableSentences
 from clusterwright.observe.subnet import DiscoveredSubnet, merge
 from clusterwright.plan.model import Plan
 
@@ -40,28 +40,30 @@ def compare(
     ``names`` is a node-name map by node GUID; ``by_name`` trusts names more than planned GUIDs; ``rates`` compares
     widths and speeds. Raises ClusterwrightError for a fabric that is not InfiniBand.
     """
-    expected, subnet, found, relocations = _identified(plan, fabric, scans, names, by_name=by_name)
-    planned = planned_peers(expected, found)
+    expected, subnet, identities, relocations = _identified(plan, fabric, scans, names, by_name=by_name)
+    planned = planned_peers(expected, identities)
     observed = dict(subnet.peer)
-    speaker = Speaker(expected, subnet, found)
+    speaker = CableSentences(expected, subnet, identities)
     differences = [
         *relocated(expected, subnet, relocations),
-        *model_differences(plan, expected, subnet, found),
-        *guid_differences(expected, subnet, found),
+        *model_differences(plan, expected, subnet, identities),
+        *guid_differences(expected, subnet, identities),
     ]
     if rates:
-        differences.extend(rate_differences(expected, subnet, found, observed))
-    differences.extend(internal_faults(expected, found, planned, observed))
-    differences.extend(twins(expected, subnet, found, planned, observed))
-    told = {item.seen for item in relocations if item.seen is not None}
-    differences.extend(doubled_switches(expected, subnet, found, planned=planned, observed=observed, told=told))
-    differences.extend(absent_switches(expected, found, planned, told))
-    differences.extend(absent_hosts(expected, found, planned, told))
-    differences.extend(strangers(subnet, found, observed, speaker))
+        differences.extend(rate_differences(expected, subnet, identities, observed))
+    differences.extend(internal_faults(expected, identities, planned, observed))
+    differences.extend(twins(expected, subnet, identities, planned, observed))
+    moved_nodes = {item.seen for item in relocations if item.seen is not None}
+    differences.extend(
+        doubled_switches(expected, subnet, identities, planned=planned, observed=observed, reported_units=moved_nodes)
+    )
+    differences.extend(absent_switches(expected, identities, planned, moved_nodes))
+    differences.extend(absent_hosts(expected, identities, planned, moved_nodes))
+    differences.extend(strangers(subnet, identities, observed, speaker))
     optional: set[int] = set()
     lower: set[int] = set()
     for link in expected.links:
-        a, b = found.base[link.a] + link.a_port, found.base[link.b] + link.b_port
+        a, b = identities.base[link.a] + link.a_port, identities.base[link.b] + link.b_port
         lower.add(a)
         if not link.required:
             optional |= {a, b}
@@ -76,12 +78,12 @@ def scanned_states(
 
     The cables of a device that stands in another's place are wrong, whichever of the two is moved.
     """
-    expected, subnet, found, relocations = _identified(plan, fabric, scans, names, by_name=by_name)
+    expected, subnet, identities, relocations = _identified(plan, fabric, scans, names, by_name=by_name)
     moved = {item.place for item in relocations if item.seen is not None}
     cables, elsewhere, silent = [], set[int](), set[int]()
     links = (link for link in expected.links if link.speed_gbps)
     for link, cable in zip(links, (cable for cable in plan.cables if cable.fabric == fabric), strict=True):
-        a, b = found.base[link.a] + link.a_port, found.base[link.b] + link.b_port
+        a, b = identities.base[link.a] + link.a_port, identities.base[link.b] + link.b_port
         cables.append(((cable.a.device, cable.a.port), a, b))
         if not link.required:
             silent.add(a)

@@ -23,11 +23,11 @@ _MANAGED = re.compile(r"MF\d+;[^:;]+:([^/]+)/")
 
 
 def rate_differences(
-    expected: ExpectedSubnet, subnet: DiscoveredSubnet, found: Identities, observed: Mapping[int, int]
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, identities: Identities, observed: Mapping[int, int]
 ) -> Iterator[ObservedDifference]:
     """Planned links that are up with fewer Gb/s than planned."""
     for link in expected.links:
-        a, b = found.base[link.a] + link.a_port, found.base[link.b] + link.b_port
+        a, b = identities.base[link.a] + link.a_port, identities.base[link.b] + link.b_port
         if not link.speed_gbps or observed.get(a) != b:
             continue
         width, rate = subnet.rates.get(b) or subnet.rates.get(a) or (0, "")
@@ -43,13 +43,13 @@ def rate_differences(
 
 
 def guid_differences(
-    expected: ExpectedSubnet, subnet: DiscoveredSubnet, found: Identities
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, identities: Identities
 ) -> Iterator[ObservedDifference]:
     """Devices found by their names, whose GUID is not the one scanned for them."""
-    ports = {end: guid for guid, end in subnet.by_port_guid.items()} if found.renamed else {}
-    for at in found.renamed:
+    ports = {end: guid for guid, end in subnet.by_port_guid.items()} if identities.renamed else {}
+    for at in identities.renamed:
         site = expected.sites[at]
-        base = found.base[at]
+        base = identities.base[at]
         guid = subnet.nodes[base >> PORT_BITS].guid if site.switch else ports.get(base + 1, 0)
         real, label = format_guid(guid), format_guid(site.guid)
         message = f"{site.names[0]} answers with the GUID {real}; its label was scanned as {label}"
@@ -57,14 +57,14 @@ def guid_differences(
 
 
 def model_differences(
-    plan: Plan, expected: ExpectedSubnet, subnet: DiscoveredSubnet, found: Identities
+    plan: Plan, expected: ExpectedSubnet, subnet: DiscoveredSubnet, identities: Identities
 ) -> Iterator[ObservedDifference]:
     """Switches with other port counts, makers or model names than planned."""
     makers = {word: model for model in plan.spec.catalogue.values() for word in _terms(model)}
     for at, site in enumerate(expected.sites):
-        if not site.switch or not found.seen[at]:
+        if not site.switch or not identities.seen[at]:
             continue
-        node = subnet.nodes[found.base[at] >> PORT_BITS]
+        node = subnet.nodes[identities.base[at] >> PORT_BITS]
         model = plan.spec.catalogue[site.device.model]
         managed = _MANAGED.match(node.description)
         other = makers.get(managed[1]) if managed else None

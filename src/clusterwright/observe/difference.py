@@ -70,6 +70,26 @@ class ObservedDifference:
         )  # fmt: skip
 
 
+def cable_to_move(
+    kind: DifferenceKind, keep: Place, source: Place, target: Place, *, reasons: Iterable[str] = ()
+) -> ObservedDifference:
+    """The cable that ends at ``keep`` leaves ``source`` and goes to ``target``."""
+    advice = f"move {keep} from {source} to {target}" + "".join(f" ({reason})" for reason in reasons)
+    return ObservedDifference(kind=kind, place=source, message=advice, cable=keep, target=target)
+
+
+def missing_link(lower: Place, upper: Place, *, causes: str) -> ObservedDifference:
+    """No link between two ports that a cable is planned for."""
+    message = f"no link between {lower} and {upper}: {causes}"
+    return ObservedDifference(kind=DifferenceKind.MISSING_LINK, place=upper, message=message, cable=lower)
+
+
+def unexpected_link(lower: Place, upper: Place) -> ObservedDifference:
+    """A link between two planned ports that no cable is planned for."""
+    message = f"take out the cable between {lower} and {upper}: none is planned there"
+    return ObservedDifference(kind=DifferenceKind.UNEXPECTED_LINK, place=upper, message=message, cable=lower)
+
+
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
     """A sort key by which port 1/2 comes before port 1/10."""
     return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"([0-9]+)", text) if part)

@@ -67,11 +67,11 @@ class ExpectedSubnet:
 
 def expected_subnet(plan: Plan, fabric: str) -> ExpectedSubnet:
     """What a scan of this InfiniBand fabric should find. Raises ClusterwrightError for a fabric that is none."""
-    found = plan.spec.fabric(fabric)
-    if found is None or found.technology != "infiniband":
+    ib_fabric = plan.spec.fabric(fabric)
+    if ib_fabric is None or ib_fabric.technology != "infiniband":
         others = ", ".join(item.name for item in plan.spec.fabrics if item.technology == "infiniband") or "none"
         raise ClusterwrightError(f'"{fabric}" is no InfiniBand fabric of {plan.name}; there are: {others}.')
-    scanned = found.guids.by_end if found.guids else {}
+    scanned = ib_fabric.guids.by_end if ib_fabric.guids else {}
     sites: list[ExpectedNode] = []
     links: list[ExpectedLink] = []
     first: dict[str, int] = {}

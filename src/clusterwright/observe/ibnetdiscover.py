@@ -82,10 +82,10 @@ def parse(text: str, file: str) -> Scan:
     guid = ports = vendor = 0
     for number, line in enumerate(text.splitlines(), 1):
         if line[:1] == "[":
-            found = _LINK.match(line)
-            if found is None or not ports:
+            match = _LINK.match(line)
+            if match is None or not ports:
                 raise _error(file, number, line, "a link" if ports else "a link before any node")
-            links.append(_link(found, guid, number))
+            links.append(_link(match, guid, number))
             if links[-1].port > ports or links[-1].peer_port > MAX_PORT:
                 raise _error(file, number, line, f"a port of a node with {ports} ports")
         elif (head := _NODE.match(line)) is not None:
@@ -109,9 +109,9 @@ def parse(text: str, file: str) -> Scan:
     return Scan(file=file, nodes=tuple(nodes), links=tuple(links), duplicates=tuple(duplicates))
 
 
-def _link(found: re.Match[str], guid: int, line: int) -> ReportedLink:
+def _link(match: re.Match[str], guid: int, line: int) -> ReportedLink:
     """A link of the node ``guid``."""
-    port, port_guid, _, peer, peer_port, peer_port_guid, width, rate = found.groups()
+    port, port_guid, _, peer, peer_port, peer_port_guid, width, rate = match.groups()
     return ReportedLink(
         guid=guid,
         port=int(port),
@@ -139,7 +139,7 @@ def _refuse_cut(nodes: Sequence[ReportedNode], links: Sequence[ReportedLink], te
 
 def parse_name_map(text: str, file: str) -> dict[int, str]:
     """A node-name map, ``GUID "name"`` a line: names by node GUID. Raises ClusterwrightError with file and line."""
-    found: dict[int, str] = {}
+    name_by_guid: dict[int, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
@@ -147,8 +147,8 @@ def parse_name_map(text: str, file: str) -> dict[int, str]:
         entry = re.match(r'(?:0x)?([0-9a-fA-F]{1,16})\s+"([^"]*)"\s*(?:#.*)?$', stripped)
         if entry is None:
             raise _error(file, number, line, 'a line of a node-name map: 0x0002c90300a1b2c3 "leaf-00"')
-        found[int(entry[1], 16)] = entry[2]
-    return found
+        name_by_guid[int(entry[1], 16)] = entry[2]
+    return name_by_guid
 
 
 def _error(file: str, line: int, text: str, wanted: str) -> ClusterwrightError:

@@ -32,8 +32,8 @@ class Identities:
 
     def site_at(self, end: int) -> int | None:
         """The site that an end belongs to, None for a stranger's."""
-        found = self.owner.get(end)
-        return self.owner.get(end & ~PORT_MASK) if found is None else found
+        site_index = self.owner.get(end)
+        return self.owner.get(end & ~PORT_MASK) if site_index is None else site_index
 
 
 def settled(
@@ -69,9 +69,9 @@ def identify(
     return settled(expected, subnet, base, tuple(renamed))
 
 
-def planned_peers(expected: ExpectedSubnet, found: Identities) -> dict[int, int]:
+def planned_peers(expected: ExpectedSubnet, identities: Identities) -> dict[int, int]:
     """The planned links in both directions, as ends of the scan."""
-    base = found.base
+    base = identities.base
     peers: dict[int, int] = {}
     for link in expected.links:
         a, b = base[link.a] + link.a_port, base[link.b] + link.b_port
@@ -82,15 +82,15 @@ def planned_peers(expected: ExpectedSubnet, found: Identities) -> dict[int, int]
 
 def _by_guid(expected: ExpectedSubnet, subnet: DiscoveredSubnet) -> dict[int, int]:
     """Bases by site: switches by node GUID, adapters by port GUID."""
-    found: dict[int, int] = {}
+    bases: dict[int, int] = {}
     for at, site in enumerate(expected.sites):
         if site.switch:
             node = subnet.by_guid.get(site.guid)
             if node is not None and subnet.nodes[node].kind == "switch":
-                found[at] = node << PORT_BITS
+                bases[at] = node << PORT_BITS
         elif (end := subnet.by_port_guid.get(site.guid)) is not None:
-            found[at] = end - 1
-    return found
+            bases[at] = end - 1
+    return bases
 
 
 def _by_name(
@@ -98,7 +98,7 @@ def _by_name(
 ) -> dict[int, int]:
     """Bases by site for the nodes whose base is not in ``taken``; a name that several answer to tells nothing."""
     called = {name: at for at, site in enumerate(expected.sites) for name in site.names}
-    found: dict[int, int] = {}
+    bases: dict[int, int] = {}
     times: Counter[int] = Counter()
     for guid, node in subnet.by_guid.items():
         switch = subnet.nodes[node].kind == "switch"
@@ -114,9 +114,9 @@ def _by_name(
             name = f"{host.removesuffix('.' + domain)} {port}"
         at = called.get(name.strip())
         if at is not None and expected.sites[at].switch == switch:
-            found[at] = base
+            bases[at] = base
             times[at] += 1
-    return {at: base for at, base in found.items() if times[at] == 1}
+    return {at: base for at, base in bases.items() if times[at] == 1}
 
 
 def _adapter_end(subnet: DiscoveredSubnet, node: int) -> int:

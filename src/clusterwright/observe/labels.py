@@ -31,13 +31,13 @@ def label_lines(
     expected = expected_subnet(plan, fabric)
     subnet = merge(scans)
     first = identify(expected, subnet, names or {}, by_name=by_name, domain=plan.spec.site.domain)
-    found, _ = relocate(expected, subnet, first)
+    identities, _ = relocate(expected, subnet, first)
     port_guids = {end: guid for guid, end in subnet.by_port_guid.items()}
     lines = [HEADER]
     for at, site in enumerate(expected.sites):
-        if not found.seen[at]:
+        if not identities.seen[at]:
             continue
-        base = found.base[at]
+        base = identities.base[at]
         guid = subnet.nodes[base >> PORT_BITS].guid if site.switch else port_guids.get(base + 1)
         if site.scanned and not first.seen[at]:
             guid = site.guid  # another device stands there, told by its cables alone: the label stays true

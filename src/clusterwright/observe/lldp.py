@@ -54,7 +54,7 @@ class _UnknownForm(Exception):
 def _neighbours(document: Any) -> Iterator[Neighbour]:
     if isinstance(document, dict) and "result" in document:
         # JSON-RPC, as eAPI answers it: a result for each command.
-        document = next((each for each in document["result"] if "lldpNeighbors" in each), {})
+        document = next((part for part in document["result"] if "lldpNeighbors" in part), {})
     if not isinstance(document, dict):
         raise _UnknownForm
     if "lldpNeighbors" in document:
@@ -63,8 +63,8 @@ def _neighbours(document: Any) -> Iterator[Neighbour]:
         yield from _json0(document["lldp"])
     elif "lldp" in document:
         yield from _lldpd(document["lldp"])
-    elif document and all(isinstance(each, dict) for each in document.values()):
-        if not any("lldp" in each for each in document.values()):
+    elif document and all(isinstance(part, dict) for part in document.values()):
+        if not any("lldp" in part for part in document.values()):
             raise _UnknownForm
         yield from _nvue(document)
     else:
@@ -83,20 +83,20 @@ def _eos(interfaces: Any) -> Iterator[Neighbour]:
             yield _neighbour(port, one.get("systemName"), identity, interface.get("interfaceDescription"))
 
 
-def _lldpd(found: Any) -> Iterator[Neighbour]:
-    interfaces = found.get("interface", [])
+def _lldpd(document: Any) -> Iterator[Neighbour]:
+    interfaces = document.get("interface", [])
     # One interface is an object, several are a list of objects, each with its name as the only key.
     for entry in interfaces if isinstance(interfaces, list) else [interfaces]:
         for port, one in entry.items():
-            chassis, said = one["chassis"], one["port"]
+            chassis, port_fields = one["chassis"], one["port"]
             # A chassis that says its name has it as its key, one that does not has its fields at once.
             name = next(iter(chassis), "") if "id" not in chassis else ""
-            yield _neighbour(port, name, said["id"]["value"], said.get("descr"))
+            yield _neighbour(port, name, port_fields["id"]["value"], port_fields.get("descr"))
 
 
-def _json0(found: Any) -> Iterator[Neighbour]:
+def _json0(document: Any) -> Iterator[Neighbour]:
     """Every value is a list here, whether it is one or several."""
-    for section in found:
+    for section in document:
         for interface in section.get("interface", []):
             chassis, port = interface["chassis"][0], interface["port"][0]
             yield _neighbour(

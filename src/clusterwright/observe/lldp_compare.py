@@ -12,7 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from clusterwright.and_more import and_more
 from clusterwright.finding import ClusterwrightError
 from clusterwright.observe.cabling import Edge, Move, repair
-from clusterwright.observe.difference import DifferenceKind, ObservedDifference, Place, in_rack_order
+from clusterwright.observe.difference import (
+    DifferenceKind,
+    ObservedDifference,
+    Place,
+    cable_to_move,
+    in_rack_order,
+    missing_link,
+    unexpected_link,
+)
 from clusterwright.observe.lldp import Neighbour
 from clusterwright.observe.progress import CableState, cable_states
 from clusterwright.plan.model import Cable, Device, Plan
@@ -34,27 +42,27 @@ def compare_neighbours(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> 
 
 def heard_states(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> dict[_Port, CableState]:
     """What became of each planned Ethernet cable, by its lower end. Raises what ``compare_neighbours`` raises."""
-    own = _Comparison(plan, heard)
-    cables = [(own.ports[end], end, own.planned[end]) for end in own.lower]
-    foreign = {own.numbers[port] for port, _ in own.foreign}
-    doubled = own.rivals.keys() | {end for rivals in own.rivals.values() for end in rivals}
-    return dict(cable_states(cables, own.observed, foreign, own.silent, doubled))
+    comparison = _Comparison(plan, heard)
+    cables = [(comparison.ports[end], end, comparison.planned[end]) for end in comparison.lower]
+    foreign = {comparison.numbers[port] for port, _ in comparison.foreign}
+    doubled = comparison.rivals.keys() | {end for rivals in comparison.rivals.values() for end in rivals}
+    return dict(cable_states(cables, comparison.observed, foreign, comparison.silent, doubled))
 
 
 def not_judged(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> tuple[str, ...]:
     """Sentences on cables of which a switch was asked, and about which its silence says nothing."""
-    own = _Comparison(plan, heard)
+    comparison = _Comparison(plan, heard)
     notes = []
-    for (model, port), ends in own.mute.items():
+    for (model, port), ends in comparison.mute.items():
         ports = f"ports {port}" if len(plan.spec.catalogue[model].management) > 1 else "management ports"
         notes.append(
             f"cables of {ports} of {model} were not judged ({len(ends)}): no {model} was heard at one, so that"
             " they do not announce themselves"
         )
-    if own.nameless:
+    if comparison.nameless:
         notes.append(
-            f"ports towards nodes were not judged ({len(own.nameless)}) that hear a device without a name, as firmware"
-            " of adapters is, and not the node"
+            f"ports towards nodes were not judged ({len(comparison.nameless)}) that hear a device without a name, as"
+            " firmware of adapters is, and not the node"
         )
     return tuple(notes)
 
@@ -172,25 +180,25 @@ class _Comparison:
         planned = self.planned.get(here)
         return planned is not None and self.plan.by_name[self.ports[planned][0]].kind != "switch"
 
-    def meant(self, here: int, said: Neighbour) -> int | None:
+    def meant(self, here: int, neighbour: Neighbour) -> int | None:
         """The port that a neighbour at a port is, by name; None where no device of the plan is called so."""
         planned = self.planned.get(here)
-        device = self.device_called(said.neighbour, planned)
+        device = self.device_called(neighbour.neighbour, planned)
         if device is None:
             return None
         names = self.names_of(device)
         in_use = self.in_use[device.name]
-        words = [word for word in (said.neighbour_port, said.description) if word]
+        words = [word for word in (neighbour.neighbour_port, neighbour.description) if word]
         for word in words:
             port = names.of_announcement(word, in_use)
             if port is not None:
                 return self.number((device.name, port))
-        if (named := self.named_management(said.neighbour, device)) is not None:
+        if (named := self.named_management(neighbour.neighbour, device)) is not None:
             return self.number((device.name, named))
         is_planned_device = planned is not None and self.ports[planned][0] == device.name
         if planned is not None and is_planned_device and (not words or device.kind != "switch"):
             return planned  # the right device, and which of its ports it did not say in words of ours
-        return self.number((device.name, said.neighbour_port))
+        return self.number((device.name, neighbour.neighbour_port))
 
     def device_called(self, name: str, planned: int | None) -> Device | None:
         """The device that announces itself by a name, with or without the site's domain."""
@@ -232,9 +240,9 @@ class _Comparison:
 
     def strangers(self) -> Iterator[ObservedDifference]:
         """Neighbours that no plan knows."""
-        for (name, port), said in self.foreign:
+        for (name, port), stranger in self.foreign:
             device = self.plan.by_name[name]
-            what = f"{said.neighbour or 'a device without a name'} {said.neighbour_port}".rstrip()
+            what = f"{stranger.neighbour or 'a device without a name'} {stranger.neighbour_port}".rstrip()
             yield ObservedDifference(
                 DifferenceKind.UNEXPECTED_DEVICE,
                 Place(device=name, port=port, rack=device.rack, unit=device.unit),
@@ -255,31 +263,24 @@ class _Comparison:
 
     def cables(self) -> Iterator[ObservedDifference]:
         """Cables to move, those that are missing, and those that are too many."""
-        found = repair(self.planned, self.observed, self.optional, self.lower.__contains__)
-        partners = {move.source: move for move in found.moves}
-        for move in found.moves:
+        repairs = repair(self.planned, self.observed, self.optional, self.lower.__contains__)
+        partners = {move.source: move for move in repairs.moves}
+        for move in repairs.moves:
             yield self._move(move, partners)
-        for edge in found.missing:
-            one, other = self._ordered(edge)
-            message = f"no link between {one} and {other}: cable missing, loose or dead, or LLDP off at both ends"
-            yield ObservedDifference(kind=DifferenceKind.MISSING_LINK, place=other, message=message, cable=one)
-        for edge in found.unexpected:
-            one, other = self._ordered(edge)
-            message = f"take out the cable between {one} and {other}: none is planned there"
-            yield ObservedDifference(kind=DifferenceKind.UNEXPECTED_LINK, place=other, message=message, cable=one)
+        for edge in repairs.missing:
+            lower, upper = self._ordered(edge)
+            yield missing_link(lower, upper, causes="cable missing, loose or dead, or LLDP off at both ends")
+        for edge in repairs.unexpected:
+            lower, upper = self._ordered(edge)
+            yield unexpected_link(lower, upper)
 
     def _move(self, move: Move, partners: Mapping[int, Move]) -> ObservedDifference:
         keep, source, target = (self.place(end) for end in (move.keep, move.source, move.target))
-        advice = f"move {keep} from {source} to {target}"
+        reasons = []
         if move.ring == 2:
-            advice += f" (exchanged with {self.place(partners[move.target].keep)})"
-        return ObservedDifference(
-            kind=DifferenceKind.SWAPPED if move.ring else DifferenceKind.WRONG_PORT,
-            place=source,
-            message=advice,
-            cable=keep,
-            target=target,
-        )
+            reasons.append(f"exchanged with {self.place(partners[move.target].keep)}")
+        kind = DifferenceKind.SWAPPED if move.ring else DifferenceKind.WRONG_PORT
+        return cable_to_move(kind, keep, source, target, reasons=reasons)
 
     def _ordered(self, edge: Edge) -> tuple[Place, Place]:
         low, high = sorted(edge, key=lambda end: (self.plan.by_name[self.ports[end][0]].tier, end))

@@ -41,7 +41,7 @@ class _Proposal:
 
 
 def relocate(
-    expected: ExpectedSubnet, subnet: DiscoveredSubnet, found: Identities
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, identities: Identities
 ) -> tuple[Identities, tuple[Relocation, ...]]:
     """Identities with every relocated unit in the place where it stands, and the relocations in the order of places."""
     units: dict[str, list[int]] = defaultdict(list)
@@ -50,10 +50,10 @@ def relocate(
     relocations: list[Relocation] = []
     settled_units: set[str] = set()
     for _ in range(_MOST_ROUNDS):
-        proposals = _agreed(_proposals(expected, subnet, found, units, settled_units), expected, found)
+        proposals = _agreed(_proposals(expected, subnet, identities, units, settled_units), expected, identities)
         if not proposals:
             break
-        base = {at: found.base[at] for at in range(len(found.base)) if found.seen[at]}
+        base = {at: identities.base[at] for at in range(len(identities.base)) if identities.seen[at]}
         for name in proposals:
             for at in units.get(name, ()):
                 base.pop(at, None)
@@ -66,24 +66,24 @@ def relocate(
             relocations.append(Relocation(name if known else None, node, stands))
             if known or place.switch:
                 settled_units |= {name, place.unit}
-        found = settled(expected, subnet, base, found.renamed)
-    return found, tuple(sorted(relocations, key=lambda item: item.place))
+        identities = settled(expected, subnet, base, identities.renamed)
+    return identities, tuple(sorted(relocations, key=lambda item: item.place))
 
 
 def _proposals(
     expected: ExpectedSubnet,
     subnet: DiscoveredSubnet,
-    found: Identities,
+    identities: Identities,
     units: Mapping[str, Sequence[int]],
     excluded: set[str],
 ) -> dict[str, _Proposal]:
     """Who might stand where, by unit name; strangers are named by "?" and their node."""
-    planned = planned_peers(expected, found)
+    planned = planned_peers(expected, identities)
     wrong: Counter[str] = Counter()
     strangers: dict[int, None] = {}
     for end, other in subnet.peer.items():
         if planned.get(end) != other:
-            at = found.site_at(end)
+            at = identities.site_at(end)
             if at is None:
                 strangers[end >> PORT_BITS] = None
             else:
@@ -91,11 +91,11 @@ def _proposals(
     proposals: dict[str, _Proposal] = {}
     for name, count in wrong.items():
         if count >= _FEWEST_LINKS and name not in excluded:
-            proposal = _known(expected, subnet, found, units=units, planned=planned, name=name)
+            proposal = _known(expected, subnet, identities, units=units, planned=planned, name=name)
             if proposal is not None:
                 proposals[name] = proposal
     for node in strangers:
-        proposal = _stranger(expected, subnet, found, planned, node)
+        proposal = _stranger(expected, subnet, identities, planned, node)
         if proposal is not None:
             proposals[f"?{node}"] = proposal
     return proposals
@@ -104,7 +104,7 @@ def _proposals(
 def _known(
     expected: ExpectedSubnet,
     subnet: DiscoveredSubnet,
-    found: Identities,
+    identities: Identities,
     *,
     units: Mapping[str, Sequence[int]],
     planned: Mapping[int, int],
@@ -112,20 +112,20 @@ def _known(
 ) -> _Proposal | None:
     sites = units[name]
     votes: Counter[str] = Counter()
-    total = own = 0
+    total = own_links = 0
     for at in sites:
         site = expected.sites[at]
-        if not found.seen[at]:
+        if not identities.seen[at]:
             continue
-        ends = subnet.ends_of(found.base[at] >> PORT_BITS) if site.switch else [found.base[at] + 1]
+        ends = subnet.ends_of(identities.base[at] >> PORT_BITS) if site.switch else [identities.base[at] + 1]
         for end in ends:
             peer = subnet.peer.get(end, -1)
             meant = planned.get(peer)
-            target, far = found.site_at(meant or -1), found.site_at(peer)
+            target, far = identities.site_at(meant or -1), identities.site_at(peer)
             if meant is None or target is None or (far is not None and expected.sites[far].unit == name):
                 continue  # a trace inside a director moves with it
             total += 1
-            own += meant == end
+            own_links += meant == end
             other = expected.sites[target]
             same_port = not site.switch or meant & PORT_MASK == end & PORT_MASK
             if other.switch == site.switch and other.slot == site.slot and same_port:
@@ -139,22 +139,22 @@ def _known(
         return None
     if first.device.model != place.device.model or first.ports != place.ports:
         return None
-    if own and not any(found.seen[at] for at in targets):
+    if own_links and not any(identities.seen[at] for at in targets):
         return None  # nobody stands in two places: these are two devices with one GUID
-    ends_of_sites = tuple(found.base[at] if found.seen[at] else None for at in sites)
+    ends_of_sites = tuple(identities.base[at] if identities.seen[at] else None for at in sites)
     return _Proposal(ends_of_sites, tuple(targets), count)
 
 
 def _stranger(
-    expected: ExpectedSubnet, subnet: DiscoveredSubnet, found: Identities, planned: Mapping[int, int], node: int
+    expected: ExpectedSubnet, subnet: DiscoveredSubnet, identities: Identities, planned: Mapping[int, int], node: int
 ) -> _Proposal | None:
     switch = subnet.nodes[node].kind == "switch"
     votes: Counter[int] = Counter()
     base = node << PORT_BITS
     for end in subnet.ends_of(node):
         meant = planned.get(subnet.peer[end])
-        target = None if meant is None else found.site_at(meant)
-        if meant is None or target is None or found.seen[target] or expected.sites[target].switch != switch:
+        target = None if meant is None else identities.site_at(meant)
+        if meant is None or target is None or identities.seen[target] or expected.sites[target].switch != switch:
             continue
         if (
             meant & PORT_MASK == end & PORT_MASK
@@ -175,7 +175,7 @@ def _may_be(description: str, site: ExpectedNode) -> bool:
     return host == site.device.name or _UNNAMED.match(description) is not None
 
 
-def _agreed(proposals: dict[str, _Proposal], expected: ExpectedSubnet, found: Identities) -> dict[str, _Proposal]:
+def _agreed(proposals: dict[str, _Proposal], expected: ExpectedSubnet, identities: Identities) -> dict[str, _Proposal]:
     """The proposals that fit together: one for each place, and no place whose own unit stays in it."""
     best: dict[tuple[int, ...], str] = {}
     for name, proposal in sorted(proposals.items()):
@@ -187,7 +187,8 @@ def _agreed(proposals: dict[str, _Proposal], expected: ExpectedSubnet, found: Id
         kept = {
             name: proposal
             for name, proposal in agreed.items()
-            if expected.sites[proposal.targets[0]].unit in agreed or not any(found.seen[at] for at in proposal.targets)
+            if expected.sites[proposal.targets[0]].unit in agreed
+            or not any(identities.seen[at] for at in proposal.targets)
         }
         if len(kept) == len(agreed):
             return kept

@@ -50,28 +50,28 @@ def merge(scans: Sequence[Scan]) -> DiscoveredSubnet:
     contested: dict[int, list[int]] = {}
     aside = {at for at, node in enumerate(nodes) if node.kind == "adapter" and _AGGREGATION in node.description}
     for link in _links(scans):
-        own = by_guid[link.guid] << PORT_BITS | link.port
+        near_end = by_guid[link.guid] << PORT_BITS | link.port
         other = by_guid[link.peer] << PORT_BITS | link.peer_port
         if link.port_guid:
-            by_port_guid[link.port_guid] = own
+            by_port_guid[link.port_guid] = near_end
         if link.peer_port_guid:
             by_port_guid.setdefault(link.peer_port_guid, other)
-        if aside and (own >> PORT_BITS in aside or other >> PORT_BITS in aside):
+        if aside and (near_end >> PORT_BITS in aside or other >> PORT_BITS in aside):
             continue
-        if claims.setdefault(own, other) != other:
-            contested.setdefault(own, []).append(other)
+        if claims.setdefault(near_end, other) != other:
+            contested.setdefault(near_end, []).append(other)
         if link.width:
-            rates[own] = (link.width, link.rate)
+            rates[near_end] = (link.width, link.rate)
     peer: dict[int, int] = {}
-    for own, other in claims.items():
+    for near_end, other in claims.items():
         back = claims.get(other)
-        if back == own or back is None:
+        if back == near_end or back is None:
             taken = peer.get(other)
-            if taken is None or taken == own:
-                peer[own] = other
-                peer[other] = own
+            if taken is None or taken == near_end:
+                peer[near_end] = other
+                peer[other] = near_end
                 continue
-        contested.setdefault(other, []).append(own)
+        contested.setdefault(other, []).append(near_end)
     duplicates = tuple(dict.fromkeys(guid for scan in scans for guid in scan.duplicates))
     losers = {end: tuple(others) for end, others in contested.items()}
     seen = tuple(nodes)

@@ -1,6 +1,6 @@
 """Whether an update may start now: as it was approved, by enough people, within a window, and within the policy.
 
-What somebody answers for instead is said on the command line with a reason, and recorded.
+An operator can override each condition on the command line, with a reason that is recorded.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """What the policy asks before an update may start.
+    """The policy's conditions for the start of an update.
 
-    ``policies`` are those of the spec in force and of the new one. ``opening`` says when waves may start, "" where they
-    may now. ``missing`` says whose approval is not there, "" where none is asked for or all are.
+    ``policies`` are those of the spec in force and of the new one. ``opening`` names the time at which waves may start,
+    "" for now. ``missing`` names the missing approvals, "" for none.
     """
 
     policies: tuple[RolloutPolicy, ...]
@@ -38,7 +38,7 @@ class Permission:
 
     @property
     def lines(self) -> Iterator[str]:
-        """What stands in the way, for people."""
+        """The unmet conditions, for people."""
         if self.opening:
             yield f"no wave starts now: the next window opens {self.opening}"
         if self.missing:
@@ -53,7 +53,7 @@ def now() -> datetime:
 def permission(
     site: ChosenStacks, prepared: Prepared, judged: JudgedPreview | None, approved: Approved | None
 ) -> Permission:
-    """What the spec in force and the new one ask of this update. Drains and what gives them back are asked nothing."""
+    """The conditions of the spec in force and of the new one. Drains and their end have none."""
     if judged is None or judged.preview.moves_state_alone:
         return Permission(policies=(), opening="", missing="")
     in_force = judged.preview.policy_in_force
@@ -62,7 +62,7 @@ def permission(
 
 
 def asked_by(policies: tuple[RolloutPolicy, ...], approved: Approved | None, *, needs_window: bool) -> Permission:
-    """What ``policies`` ask at this moment of whoever runs this. Raises ClusterwrightError."""
+    """The conditions of ``policies`` at this moment, for the user of this process. Raises ClusterwrightError."""
     from clusterwright.rollout.approval import missing_approvals
     from clusterwright.rollout.audit import who
 
@@ -99,7 +99,7 @@ def require_allowed(
     judging: Judging,
     is_resumed: bool,
 ) -> Permission:
-    """Raises ClusterwrightError where this is not what was approved, or breaks the policy and nobody answers for it."""
+    """Raises ClusterwrightError for another update than the approved one, and for a broken policy without override."""
     from clusterwright.deploy.store import Store
     from clusterwright.rollout.approval import NotApprovedError, load_approval, require_approved
 
@@ -135,7 +135,7 @@ def require_allowed(
 
 
 def lapsed_lines(spec: ClusterSpec) -> Iterator[str]:
-    """What was wanted until a day that has passed, for people."""
+    """Exceptions whose last day has passed, for people."""
     from clusterwright.rules.spec.lapsed import lapsed
 
     for item in lapsed(spec, now().date()):
@@ -143,7 +143,7 @@ def lapsed_lines(spec: ClusterSpec) -> Iterator[str]:
 
 
 def overdue_lines(spec: ClusterSpec) -> Iterator[str]:
-    """What lapsed, and certificates of the key schedule that ended, are due or cannot be read, for people."""
+    """Lapsed exceptions, and certificates that ended, are due or cannot be read, for people."""
     yield from lapsed_lines(spec)
     if not spec.keys:
         return
@@ -156,7 +156,7 @@ def overdue_lines(spec: ClusterSpec) -> Iterator[str]:
 
 
 def answers(allowed: Permission, judging: Judging, user: str) -> Iterator[RecordedOverride]:
-    """What was answered for on the command line, for the audit log."""
+    """The overrides on the command line, for the audit log."""
     from clusterwright.rollout.audit import RecordedOverride
 
     if allowed.opening and judging.outside_window:

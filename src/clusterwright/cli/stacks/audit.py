@@ -110,7 +110,7 @@ def _text_of(moment: datetime) -> str:
 
 
 def _document(rollout: Rollout, *, with_entries: bool) -> dict[str, Any]:
-    """A rollout as JSON: what its line says, and every entry of one that was asked for by name."""
+    """A rollout as JSON: the fields of its line, and every entry of one that was requested by name."""
     names = ("name", "action", "end", "by", "reason", "started", "manifest", "commit", "waves", "waves_done", "failed")
     document = {name: getattr(rollout, name) for name in names}
     programs = dict.fromkeys(entry["program"] for entry in rollout.entries if entry.get("program"))

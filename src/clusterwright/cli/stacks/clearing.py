@@ -1,4 +1,4 @@
-"""Whether devices may be cleared now: the same windows and approvals as for an update, over a list of what goes."""
+"""Whether devices may be cleared now: the same windows and approvals as for an update, over a list of devices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Permitted:
-    """What the record keeps of a permission: the ``text`` that was shown, who signed it, and what was overridden."""
+    """The recorded part of a permission: the ``text`` that was shown, its signers, and the overrides."""
 
     text: str = ""
     signatures: tuple[Signature, ...] = ()
@@ -35,15 +35,23 @@ class Permitted:
 
 
 NOTHING_ASKED = Permitted()
-"""For what changes no device."""
+"""For an action that changes no device."""
+
+
+def given_trees(before: Mapping[str, Given]) -> dict[str, str]:
+    """The digest of each device's last tree, from the state of its stack."""
+    trees: dict[str, str] = {}
+    for given in before.values():
+        trees.update(given.trees)
+    return trees
 
 
 def clearing(site: ChosenStacks, before: Mapping[str, Given]) -> Approved:
-    """What is to be removed, for somebody to sign. No approval of an update has the same digests."""
+    """The removal, to be signed. No approval of an update has the same digests."""
     from clusterwright.rollout.approval import Approved
 
     manifests = {name: given.manifest for name, given in before.items()}
-    trees = {name: tree for given in before.values() for name, tree in given.trees.items()}
+    trees = given_trees(before)
     lines = [f"destroy: {len(trees)} devices of {site.plan.name} lose what was deployed on them"]
     for stack, given in before.items():
         lines.append(f"  {stack}: {and_more(sorted(given.trees), _SHOWN)}")

@@ -1,4 +1,4 @@
-"""``clusterwright preview``: what an update would do, by the proofs and by Pulumi."""
+"""``clusterwright preview``: the effects of an update, by the proofs and by Pulumi."""
 
 from __future__ import annotations
 
@@ -84,32 +84,25 @@ def preview(
     from clusterwright.rollout import ledger
     from clusterwright.rollout.approval import save_approval
     from clusterwright.rollout.gates.selection import device_gates
-    from clusterwright.rollout.prepare import prepare_update
 
     site = open_site(options, asks_for_secrets=False)
     if site is None:
         return EXIT_FINDINGS
     engine = Engine(site.deployment)
     before = ledger.load(site.root)
-    prepared = prepare_update(
-        site.plan,
-        site.spec.rollout,
-        site.target,
-        engine=engine,
-        stacks=site.stacks,
-        source=site.source,
-        begun=before,
-        only=site.devices,
-    )
+    prepared = site.prepare(engine, before)
     is_judged = form == "json" or not prepared.is_quiet
     judged = judge(site, prepared, judging) if is_judged else None
     devices, skipped = site.target.devices(), judging.skipped
     gates = device_gates(
         site.plan, devices, prepared.effects, rollout=prepared.rollout, root=site.root, skipped=skipped
     )
-    text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared, gates)) if part)
-    shows = judged.json(gates) if judged and form == "json" else text or f"{site.plan.name}: nothing changes"
-    click.echo(shows, err=options["events"] == Path("-"))
+    parts = (judged.text if judged else "", waves_text(prepared, gates))
+    text = "\n\n".join(filter(None, parts))
+    shown = text or f"{site.plan.name}: nothing changes"
+    if judged and form == "json":
+        shown = judged.json(gates)
+    click.echo(shown, err=options["events"] == Path("-"))
     if judged and judged.is_refused:
         return EXIT_FINDINGS
     for line in (*permission(site, prepared, judged, None).lines, *overdue_lines(site.spec)):

@@ -1,4 +1,4 @@
-"""``clusterwright refresh`` and ``destroy``: devices are asked what they hold, or cleared, and the record says so."""
+"""``clusterwright refresh`` and ``destroy``: read the devices' content, or clear them, and record the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clusterwright.and_more import and_more
-from clusterwright.cli.stacks.clearing import NOTHING_ASKED, Permitted, clearing, digest_of, require_clearing_allowed
+from clusterwright.cli.stacks.clearing import (
+    NOTHING_ASKED,
+    Permitted,
+    clearing,
+    digest_of,
+    given_trees,
+    require_clearing_allowed,
+)
 from clusterwright.cli.stacks.judged import Judging, note_gone, permission_options
 from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
@@ -147,7 +154,7 @@ def destroy(
 
 @dataclass(frozen=True, slots=True)
 class _Adopted:
-    """What is taken up of a stack without a state: ``running`` devices, the ``units`` that have one, what they want."""
+    """The adopted part of a stack without a state: ``running`` devices, the ``units`` that have one, their trees."""
 
     running: frozenset[str]
     units: tuple[str, ...]
@@ -184,7 +191,7 @@ def _deployed(site: ChosenStacks, recorded: frozenset[str]) -> ChosenStacks:
 
 
 def _save(file: Path, wanted: Approved) -> int:
-    """Writes what would be removed, for somebody to sign."""
+    """Writes the removal, to be signed."""
     from clusterwright.rollout.approval import write_approval
 
     write_approval(file, wanted)
@@ -194,7 +201,7 @@ def _save(file: Path, wanted: Approved) -> int:
 
 
 def _confirm(site: ChosenStacks) -> None:
-    devices = sum(len(unit.devices) for stack in site.stacks for unit in stack.units)
+    devices = sum(len(stack.devices) for stack in site.stacks)
     question = f"This removes what was deployed on {devices} devices of {site.plan.name} in {len(site.stacks)} stacks."
     click.echo(question, err=True)
     if click.prompt("Type the cluster's name to go on", default="", show_default=False, err=True) != site.plan.name:
@@ -220,7 +227,7 @@ def _drive(
     adopted: Mapping[str, _Adopted] = MappingProxyType({}),
     permitted: Permitted = NOTHING_ASKED,
 ) -> int:
-    """The action over every stack, with its record: what each had, what was found or removed, how it ended."""
+    """The action over every stack, recorded with the devices' content before, the findings and the end."""
     from clusterwright.cli.stacks.progress import shown
     from clusterwright.deploy.pulumi.given import Given
     from clusterwright.deploy.pulumi.order import drive_stacks
@@ -276,18 +283,17 @@ def _drive(
 
 
 def _asked_alone(site: ChosenStacks, before: Mapping[str, Given]) -> dict[str, Given]:
-    """What the state says of the units that hold the devices which were asked for alone."""
-    asked = {
-        name
-        for stack in site.stacks
-        for unit in stack.units
-        if not site.devices.isdisjoint(unit.devices)
-        for name in unit.devices
-    }
-    return {
-        stack: replace(given, trees={name: tree for name, tree in given.trees.items() if name in asked})
-        for stack, given in before.items()
-    }
+    """The recorded state of the units that hold the devices which were requested alone."""
+    requested: set[str] = set()
+    for stack in site.stacks:
+        for unit in stack.units:
+            if not site.devices.isdisjoint(unit.devices):
+                requested.update(unit.devices)
+    given_alone: dict[str, Given] = {}
+    for stack_name, given in before.items():
+        trees = {name: tree for name, tree in given.trees.items() if name in requested}
+        given_alone[stack_name] = replace(given, trees=trees)
+    return given_alone
 
 
 def _tell_found(changes: list[StackChange]) -> None:
@@ -320,7 +326,7 @@ def _tell_found(changes: list[StackChange]) -> None:
 
 
 def _after(engine: Engine, stack: Stack) -> Given | None:
-    """What the state says now; None where it cannot be read, which the record of that stack says already."""
+    """The state; None where it cannot be read, which the record of that stack contains already."""
     try:
         return engine.given(stack)
     except ClusterwrightError:
@@ -330,7 +336,7 @@ def _after(engine: Engine, stack: Stack) -> Given | None:
 def _approval(
     action: str, site: ChosenStacks, reason: str, before: Mapping[str, Given], permitted: Permitted
 ) -> Approval:
-    """What was asked for; its manifest stands for what the stacks were deployed from, its base for what devices had."""
+    """The request, with digests of the manifests that the stacks were deployed from, and of the devices' trees."""
     from clusterwright.rollout.audit import Approval, revision_of, who
 
     user, host = who()
@@ -345,7 +351,7 @@ def _approval(
         spec=str(path),
         revision=revision_of(path, (Path(name) for name in site.spec.document.files)),
         manifest=digest_of({name: given.manifest for name, given in before.items()}),
-        base=digest_of({name: tree for given in before.values() for name, tree in given.trees.items()}),
+        base=digest_of(given_trees(before)),
         text=permitted.text,
         waves=(),
         answers=permitted.answers,

@@ -1,4 +1,4 @@
-"""What became of an update, for people and as an exit status."""
+"""The end of an update, for people and as an exit status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def tell_brought_back(site: ChosenStacks, rollout: KeptRollout) -> None:
-    """Say that the spec's own files still ask for what was rolled back."""
+    """Warn that the spec's own files still contain the change that was rolled back."""
     commit = f", commit {rollout.revision.commit[:12]}" if rollout.revision.commit else ""
     click.echo(
         f"this was the spec of {rollout.name}{commit}. {site.deployment.spec} was not edited: put it back as it was "
@@ -36,7 +36,7 @@ def tell_end(listen: Listener, rollout: UnderWay, result: Result) -> None:
 
 
 def tell_result(site: ChosenStacks, result: Result, settled: frozenset[str]) -> int:
-    """Say on standard error what was done, and what is left; the exit status."""
+    """Print the result and the remaining steps on standard error; the exit status."""
     from clusterwright.rollout.execution import UpdateEnd
 
     if result.end is UpdateEnd.DONE:
@@ -56,7 +56,7 @@ def tell_result(site: ChosenStacks, result: Result, settled: frozenset[str]) -> 
 
 
 def _tell_whole(site: ChosenStacks, result: Result, settled: frozenset[str]) -> int:
-    """What became of stacks that were driven as a whole, beside those that nothing was to be done for."""
+    """The end of stacks that were driven as a whole, beside those without a change."""
     if len(settled) == len(site.stacks):
         click.echo("nothing changed; every stack holds what it is to have", err=True)
         return 0

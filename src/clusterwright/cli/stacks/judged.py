@@ -23,7 +23,7 @@ _SHORTEST_REASON = 10  # characters below which a reason says nothing
 
 
 def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options about what a change disturbs and breaks."""
+    """The options about disturbances and broken claims of a change."""
     from clusterwright.rollout.gates.selection import GATES, JOBS
 
     decorators = (
@@ -53,7 +53,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def permission_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options by which somebody answers for what windows and approvals would refuse."""
+    """The options that override windows and approvals."""
     decorators = (
         click.option(
             "--outside-window",
@@ -74,10 +74,10 @@ def permission_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What the command line says about it: the file of ``jobs`` that run, checks to accept, gates to leave out, why.
+    """The options about a change: the file of running ``jobs``, accepted checks, skipped gates, and the reason.
 
-    ``outside_window`` and ``unapproved`` answer for a change at another time, and for one that nobody else approved.
-    Raises ClusterwrightError for something that is overridden or left out without a reason, and the other way round.
+    ``outside_window`` and ``unapproved`` override the change windows and the approvals.
+    Raises ClusterwrightError for an override without a reason, and for a reason without an override.
     """
 
     jobs: Path | None
@@ -100,7 +100,7 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class JudgedPreview:
-    """A preview with the answers that somebody gave for what it breaks."""
+    """A preview with the overrides of its broken claims."""
 
     preview: Preview
     overrides: tuple[Override, ...]
@@ -120,7 +120,7 @@ class JudgedPreview:
         return "\n".join(text_lines(self.preview, self.overrides, shows_waves=False))
 
     def json(self, gates: Gates) -> str:
-        """The preview as programs read it, with what is asked between its waves."""
+        """The preview for programs, with the gates between its waves."""
         from clusterwright.rollout.preview.document import document
         from clusterwright.text.json_lines import dump_lines
 
@@ -128,7 +128,7 @@ class JudgedPreview:
 
     @property
     def answers(self) -> tuple[RecordedOverride, ...]:
-        """The overrides of what is refuted, for the audit log."""
+        """The overrides of refuted claims, for the audit log."""
         from clusterwright.rollout.audit import RecordedOverride
 
         refuted = {proof.check for proof in self.preview.guarded.refusals}
@@ -173,10 +173,10 @@ def judge(site: ChosenStacks, prepared: Prepared, judging: Judging) -> JudgedPre
 
 
 def note_done(site: ChosenStacks, prepared: Prepared, spec: str) -> None:
-    """Notes what the stacks hold now that every device took its tree: the next preview compares with it.
+    """Records the stacks' content once every device took its tree: the next preview compares with it.
 
-    ``spec`` is what was kept of the spec before anything was touched. After an update of some devices alone the stacks
-    hold the spec that they held before, but for these.
+    ``spec`` is the digest of the spec as it was kept before the update. After an update of some devices alone, the
+    stacks hold the former spec, except for these devices.
     """
     from clusterwright.rollout.deployed import record, record_devices
 

@@ -42,7 +42,7 @@ class Metrics:
         self._is_told = False
 
     def __call__(self, event: Event) -> None:
-        """Count what the event says, and write the file where that changes something."""
+        """Count the event, and write the file if a count changed."""
         values = self._values
         match event.kind:
             case EventKind.ROLLOUT_STARTED:

@@ -1,4 +1,4 @@
-"""What the commands that drive stacks share: their options, and what they open before anything is touched."""
+"""Options of the commands that drive stacks, and the site that they open before anything is touched."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # what reads and judges specs is imported where one is: a pre
     from clusterwright.deploy.targets import Chosen
     from clusterwright.plan.model import Plan
     from clusterwright.rollout.kept_rollouts import KeptRollout
+    from clusterwright.rollout.ledger import UnderWay
+    from clusterwright.rollout.prepare import Prepared
     from clusterwright.spec.model import ClusterSpec
 
 EXIT_FINDINGS = 1
@@ -118,11 +120,7 @@ def rollback_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class ChosenStacks:
-    """A spec with the stacks that were asked for, where they go, and what the spec was read from.
-
-    ``devices`` are those that were asked for alone; empty: all of the stacks. ``brought_back`` is the rollout whose
-    spec this is; None: the spec's files as they are.
-    """
+    """A spec with the selected stacks, their deployment and the files that the spec was read from."""
 
     spec: ClusterSpec
     plan: Plan
@@ -130,9 +128,11 @@ class ChosenStacks:
     deployment: Deployment
     source: Source
     devices: frozenset[str] = frozenset()
+    """The only selected devices; empty for all of the stacks."""
     brought_back: KeptRollout | None = None
+    """The rollout whose spec this is; None for the spec's files as they are."""
     known_plans: Mapping[str, Plan] = field(default_factory=dict)
-    """Plans of specs that are kept in the store, by digest: those need not be built again."""
+    """Plans of specs in the store, by digest: these need not be built again."""
 
     @property
     def target(self) -> Chosen:
@@ -146,9 +146,9 @@ class ChosenStacks:
 
     @contextmanager
     def alone(self, action: str) -> Iterator[None]:
-        """Nobody else changes this cluster from this root meanwhile. Raises Busy, which names who does.
+        """Locks the cluster of this root; Busy names the command that holds the lock.
 
-        Raises ClusterwrightError as well when the passphrase is not that of the stacks.
+        Raises ClusterwrightError too when the passphrase is not that of the stacks.
         """
         from clusterwright.deploy.locks import StackLocks
         from clusterwright.deploy.secrets.passphrase import require_passphrase
@@ -157,6 +157,21 @@ class ChosenStacks:
             locks.take(self.plan.name, action)
             require_passphrase(self.root / "project", (stack.name for stack in self.stacks), os.environ)
             yield
+
+    def prepare(self, engine: Engine, begun: UnderWay | None = None) -> Prepared:
+        """The update of the stacks; ``begun`` is the rollout that did not end. Raises ClusterwrightError."""
+        from clusterwright.rollout.prepare import prepare_update
+
+        return prepare_update(
+            self.plan,
+            self.spec.rollout,
+            self.target,
+            engine=engine,
+            stacks=self.stacks,
+            source=self.source,
+            begun=begun,
+            only=self.devices,
+        )
 
 
 def chosen_target(options: dict[str, Any]) -> Chosen:
@@ -258,7 +273,7 @@ _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def interruptible(engine: Engine) -> Iterator[Callable[[], bool]]:
-    """A first Ctrl-C, SIGTERM or SIGHUP starts nothing new; a second has what runs stop as soon as its steps are done.
+    """A first Ctrl-C, SIGTERM or SIGHUP starts nothing new; a second stops running updates after their current steps.
 
     A third raises KeyboardInterrupt: it ends a wait for devices, which is no step of the engine's. Gives the question
     whether there was one.
@@ -284,7 +299,7 @@ def interruptible(engine: Engine) -> Iterator[Callable[[], bool]]:
 
 
 def tell_ran(action: str, stacks: tuple[Stack, ...], ran: tuple[Ran, ...]) -> int:
-    """Say on standard error what became of the stacks; the exit status."""
+    """Print the end of the stacks on standard error; the exit status."""
     from clusterwright.cli.stacks.progress import counted
 
     total: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Showing what happens to people: a live view on a terminal, plain lines elsewhere, and JSON lines for programs."""
+"""Progress for people and programs: a live view on a terminal, plain lines elsewhere, and JSON lines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -30,7 +31,7 @@ _STYLES = {"+": "green", "~": "yellow", "-": "red", "!": "bold red"}
 
 
 def counted(action: str, counts: Mapping[str, int]) -> str:
-    """Resources by what happened (or would happen) to them: ``1 updated, 7 unchanged``."""
+    """Counts of resources by their change, done or planned: ``1 updated, 7 unchanged``."""
     words = {"preview": _PLANNED, "refresh": _FOUND}.get(action, _DONE)
     return ", ".join(f"{count} {words.get(kind, kind)}" for kind, count in sorted(counts.items(), key=_same_last))
 
@@ -40,7 +41,7 @@ def _same_last(entry: tuple[str, int]) -> tuple[bool, str]:
 
 
 class Lines:
-    """Turns events into blocks of lines: what is said of a unit stands together, below the unit's own line.
+    """Turns events into blocks of lines: the messages of a unit stand together, below the unit's own line.
 
     Blocks of several stacks may follow each other, so each begins with its stack's name.
     """
@@ -51,7 +52,7 @@ class Lines:
         self._actions: dict[str, str] = {}
 
     def __call__(self, event: Event) -> None:
-        """Write what is complete with ``event``."""
+        """Write the blocks that are complete with ``event``."""
         key = event.stack, event.unit
         match event.kind:
             case EventKind.MESSAGE if event.unit:
@@ -79,7 +80,7 @@ class Lines:
         return event.operation
 
     def _block(self, title: str, messages: list[Event]) -> None:
-        lines = [line for event in messages for line in event.text.splitlines()]
+        lines = list(chain.from_iterable(event.text.splitlines() for event in messages))
         if title:
             self._write("\n".join([title, *(f"    {line}" for line in lines)]))
         else:
@@ -97,7 +98,7 @@ def _ending(event: Event) -> str:
 
 
 class Failures:
-    """Passes to ``lines`` what failed, and what a unit that failed or warns has said: the whole of ``--quiet``."""
+    """Passes failures and warnings to ``lines``, with the messages of their units: the whole of ``--quiet``."""
 
     def __init__(self, lines: Listener) -> None:
         self._lines = lines
@@ -222,10 +223,10 @@ class EventStream:
 
 @contextmanager
 def shown(events: Path | None, *, failures_only: bool = False) -> Iterator[Listener]:
-    """Who is to be told of events: what fits standard output, and the stream into ``events`` (``-``: standard output).
+    """The listeners of events: one for standard output, and the stream into ``events`` (``-``: standard output).
 
-    With ``failures_only``, which ``--quiet`` asks for, people are told of failures and warnings alone. Raises
-    ClickException when the stream cannot be opened.
+    With ``failures_only``, which ``--quiet`` sets, failures and warnings alone are printed. Raises ClickException when
+    the stream cannot be opened.
     """
     console = styled_console()
     with ExitStack() as opened:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the operator asked for on the command line, beside the stacks."""
+    """The options of the command line, beside the stacks."""
 
     reason: str
     accept: str
@@ -144,7 +144,7 @@ def up(
 def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None, at_once: int) -> int:
     """Prepares an update, shows it, and carries it out once it is allowed; the exit status. Raises ClusterwrightError.
 
-    Whatever is refused was refused before a device was touched.
+    A refusal comes before a device is touched.
     """
     from clusterwright.cli.stacks.progress import shown
     from clusterwright.cli.stacks.watched import watched
@@ -155,20 +155,10 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
     from clusterwright.rollout.audit import Trail
     from clusterwright.rollout.deployed import keep_spec
     from clusterwright.rollout.execution import Execution, Orders, UpdateEnd
-    from clusterwright.rollout.prepare import prepare_update
     from clusterwright.rollout.waves import plan_waves
 
     before = ledger.load(site.root)
-    prepared = prepare_update(
-        site.plan,
-        site.spec.rollout,
-        site.target,
-        engine=engine,
-        stacks=site.stacks,
-        source=site.source,
-        begun=before,
-        only=site.devices,
-    )
+    prepared = site.prepare(engine, before)
     rollout = prepared.rollout
     kept = keep_spec(Store(site.root / "objects"), site.spec, site.source.read)
     is_resumed = before is not None and before.name == rollout.name
@@ -180,7 +170,8 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
     if judged:
         judged.require_held()
     gates = _gates(site, wishes, prepared)
-    text = "\n\n".join(part for part in (judged.text if judged else "", waves_text(prepared, gates)) if part)
+    parts = (judged.text if judged else "", waves_text(prepared, gates))
+    text = "\n\n".join(filter(None, parts))
     for part in (text, *overdue_lines(site.spec)):
         if part:
             click.echo(part, err=True)
@@ -275,7 +266,7 @@ def _asks(wishes: Wishes, allowed: Permission) -> Callable[[int, Wave], bool]:
 
 
 def _gates(site: ChosenStacks, wishes: Wishes, prepared: Prepared) -> Gates:
-    """Everything that is asked between waves: files, what devices say of themselves, what the site says of them."""
+    """All gates between waves: files, the devices' own state, and the site's verdicts."""
     from clusterwright.deploy.store import Store
     from clusterwright.rollout.gates.health import HoldsTree, SiteProbe, Verdicts
     from clusterwright.rollout.gates.selection import Gates, device_gates

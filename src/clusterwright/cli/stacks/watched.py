@@ -1,4 +1,4 @@
-"""Whoever hears of a rollout beside the one who runs it: the metrics' file, and the server that the spec names."""
+"""Listeners of a rollout beside its operator: the metrics' file, and the server that the spec names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The waves of an update as text: what people read before they approve it."""
+"""The waves of an update as text, for its approval."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SHOWN = 3
 
 
 def waves_text(prepared: Prepared, gates: Gates) -> str:
-    """The waves that are left as a table, what is asked between them, and what goes out without one.
+    """The remaining waves as a table, the gates between them, and the changes outside of waves.
 
-    "" where nothing goes out.
+    "" for no change.
     """
     return "\n".join(_lines(prepared, gates))
 

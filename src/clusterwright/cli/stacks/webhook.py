@@ -41,7 +41,7 @@ _MOST_TEXT = 2000
 
 
 class Webhook:
-    """Listens to the events of one rollout; ``close`` gives what is left a few seconds."""
+    """Listens to the events of one rollout; ``close`` gives the remaining ones a few seconds."""
 
     def __init__(self, notify: Notify, secrets: Callable[[], Mapping[str, str]], *, cluster: str, rollout: str) -> None:
         self._notify, self._secrets = notify, secrets
@@ -67,7 +67,7 @@ class Webhook:
             self._undelivered += 1
 
     def close(self) -> None:
-        """Wait a few seconds for what is left, and say what was not delivered."""
+        """Wait a few seconds for the remaining events, and report the undelivered ones."""
         try:
             self._waiting.put(None, timeout=_END_S)
         except queue.Full:

@@ -84,7 +84,7 @@ def _send(edit: SpecEdit, options: dict[str, Any]) -> int:
 
 
 def _drained(path: Path, name: str, port: str, *, reason: str, until: date | None) -> SpecEdit:
-    """Raises ClusterwrightError for what is drained otherwise already."""
+    """Raises ClusterwrightError for a device or cable with another exception."""
     from clusterwright.plan.service import ACTIVE, DRAINED
     from clusterwright.spec.text.exception_text import with_exception, without_exception
 
@@ -176,7 +176,7 @@ def _exceptions_about(plan: Plan, about: SpecException) -> list[SpecException]:
 def _edit(
     path: Path, file: Path, texts: tuple[bytes, bytes], planned: tuple[PlannedSpec, PlannedSpec], item: SpecException
 ) -> SpecEdit:
-    """``texts`` of ``file`` and what is ``planned``, without ``item`` and with it, or the other way round.
+    """``texts`` of ``file`` and the ``planned`` specs, without ``item`` and with it, or the other way round.
 
     Raises ClusterwrightError where more or something else than ``item`` is set apart by the two texts.
     """

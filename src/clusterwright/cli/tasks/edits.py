@@ -29,7 +29,7 @@ _arguments = (
 
 
 def spec_edit_options(command: Any) -> Any:
-    """The arguments that these tasks share; what a task has of its own stands below."""
+    """The arguments that these tasks share; a task's own ones stand below."""
     for decorate in reversed(_arguments):
         command = decorate(command)
     return command
@@ -39,7 +39,7 @@ def spec_edit_options(command: Any) -> Any:
 class SpecEdit:
     """One edit of a file of the spec that concerns some ``devices``: the texts, and the plans that follow from them.
 
-    ``before`` is what the spec says without the edit, be it made already. A file that is not there has no text.
+    ``before`` is the spec without the edit, also where it is made already. A missing file has no text.
     """
 
     spec: Path
@@ -71,7 +71,7 @@ def require_device(plan: Plan, name: str) -> None:
 def planned_with(path: Path, instead: tuple[Path, bytes] | None = None) -> PlannedSpec:
     """The plan of the spec, with the text of one of its files replaced.
 
-    Raises ClusterwrightError for what lint refuses, with its lines where these are those of the file.
+    Raises ClusterwrightError for errors of lint, with their lines where these are those of the file.
     """
     from clusterwright.cli.planning import PlannedSpec
     from clusterwright.rules.engine import lint_and_plan
@@ -99,7 +99,7 @@ def changed_by(edit: SpecEdit) -> tuple[str, ...]:
 
 
 def carry_out(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any]) -> int:
-    """Makes the edit and sends ``devices`` what changes by it. The file is put back where nothing was touched."""
+    """Makes the edit and sends ``devices`` its changes. The file is restored where nothing was touched."""
     from clusterwright.deploy.pulumi.units import cut
     from clusterwright.deploy.store import Store
     from clusterwright.rollout import ledger
@@ -169,7 +169,7 @@ def _update(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any], k
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Replaces what ``file``, or what a link of that name leads to, holds; its rights stay."""
+    """Replaces the content of ``file``, or of the target of a link; its permissions stay."""
     from clusterwright import durable
 
     real = file.resolve()

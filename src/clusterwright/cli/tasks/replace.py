@@ -75,7 +75,7 @@ def replace(
 
 
 def _labels(name: str, serial: str, asset_tag: str, macs: tuple[str, ...], guids: tuple[str, ...]) -> tuple[Noted, ...]:
-    """The rows of an overlay file that say it. Raises ClusterwrightError for what is no label."""
+    """The rows of an overlay file. Raises ClusterwrightError for a text that is no label."""
     from clusterwright.spec.labels.guids import guid_of
     from clusterwright.spec.labels.macs import mac_of
     from clusterwright.spec.labels.overlay import Noted, refused
@@ -115,8 +115,9 @@ def _labels(name: str, serial: str, asset_tag: str, macs: tuple[str, ...], guids
 
 def _require_ports(plan: Plan, name: str, labels: tuple[Noted, ...]) -> None:
     """Raises ClusterwrightError for a port that the device has no cable at; a switch's chips have none."""
-    ends = [end for cable in plan.cables_of.get(name, ()) for end in (cable.a, cable.b)]
-    ports = {end.port for end in ends if end.device == name}
+    ports: set[str] = set()
+    for cable in plan.cables_of.get(name, ()):
+        ports.update(end.port for end in (cable.a, cable.b) if end.device == name)
     for row in labels:
         if row.port and row.port not in ports and plan.by_name[name].kind == "node":
             raise ClusterwrightError(f"no cable of {name} is at {row.port!r}; it has {', '.join(sorted(ports))}.")
@@ -134,12 +135,12 @@ def _edit(path: Path, before: PlannedSpec, name: str, labels: tuple[Noted, ...])
         if spec.boot and spec.boot.macs
         else {}
     )
-    scanned = {
-        (row.device, row.port): f"{row.position.file}:{row.position.line}"
-        for fabric in spec.fabrics
-        if fabric.guids
-        for row in fabric.guids.rows
-    }
+    scanned: dict[tuple[str, str], str] = {}
+    for fabric in spec.fabrics:
+        if fabric.guids:
+            for guid_row in fabric.guids.rows:
+                position = guid_row.position
+                scanned[guid_row.device, guid_row.port] = f"{position.file}:{position.line}"
     for row in labels:
         end = row.device, row.port
         place = noted.get(end) if row.mac is not None else scanned.get(end) if row.guid is not None else None

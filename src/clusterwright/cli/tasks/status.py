@@ -1,4 +1,4 @@
-"""``clusterwright status`` and ``stop``: what changes a cluster just now, and its end in order."""
+"""``clusterwright status`` and ``stop``: the command that changes a cluster, and its orderly end."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _last(root: Path) -> Rollout | None:
 
 
 def _overdue(root: Path) -> list[str]:
-    """What was wanted until a day that has passed, by the specs that the stacks were brought to last."""
+    """Exceptions whose last day has passed, by the specs that the stacks hold."""
     from clusterwright.cli.stacks.allowed import lapsed_lines
     from clusterwright.deploy.store import MissingObject, Store
     from clusterwright.rollout.deployed import kept_spec, specs_in_force

@@ -1,9 +1,11 @@
-"""``clusterwright visit``: what the devices of a rack or a pod are owed, for one visit to all of them."""
+"""``clusterwright visit``: the open work on the devices of a rack or a pod, for one visit to all of them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +51,9 @@ def _devices_of(site: ChosenStacks, name: str) -> tuple[str, ...]:
     plan = site.plan
     members = [device.name for device in plan.devices if name in (device.rack, device.pod, device.name)]
     if not members:
-        choices = {part for device in plan.devices for part in (device.rack, device.pod, device.name) if part}
+        choices = set(chain.from_iterable((device.rack, device.pod, device.name) for device in plan.devices)) - {""}
         raise ClusterwrightError(f"there is no rack, pod or device {name!r}. {did_you_mean(name, choices)}".rstrip())
-    deployable = {device for stack in site.stacks for device in stack.devices}
+    deployable = set(chain.from_iterable(stack.devices for stack in site.stacks))
     names = tuple(member for member in members if member in deployable)
     if not names:
         raise ClusterwrightError(f"nothing is deployed to {name}: the spec renders no file for its devices.")
@@ -62,24 +64,15 @@ def _visit(site: ChosenStacks, names: tuple[str, ...]) -> Visit:
     from clusterwright.cli.stacks.allowed import now
     from clusterwright.deploy.pulumi.automation import Engine
     from clusterwright.deploy.pulumi.units import stacks_of_devices
-    from clusterwright.rollout.prepare import prepare_update
     from clusterwright.rollout.visit.owed import visit as visit_devices
 
     engine = Engine(site.deployment)
     deployed_names = engine.known()
     deployed = tuple(stack for stack in stacks_of_devices(site.stacks, names) if stack.name in deployed_names)
-    reached = {name for stack in deployed for name in stack.devices}
+    reached = set(chain.from_iterable(stack.devices for stack in deployed))
     prepared = None
     if deployed:
-        prepared = prepare_update(
-            site.plan,
-            site.spec.rollout,
-            site.target,
-            engine=engine,
-            stacks=deployed,
-            source=site.source,
-            only=frozenset(names) & reached,
-        )
+        prepared = replace(site, stacks=deployed, devices=frozenset(names) & reached).prepare(engine)
     return visit_devices(
         site.plan,
         names,

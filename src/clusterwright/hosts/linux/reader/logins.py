@@ -79,20 +79,19 @@ def login_servers(text: str) -> Iterator[Server]:
 SERVERS = dict.fromkeys((_CENTRAL, _RADIUS), login_servers)
 
 
+def unread_login_file(path: str, claims: frozenset[str]) -> Unread:
+    """A file about logins that no reader knows, as unread text of ``claims``."""
+    text = "the whole file: it says who gets in beside those that are read here"
+    return Unread(file=path, line=1, text=text, claims=claims)
+
+
 def logins_unread(path: str, text: str) -> tuple[Unread, ...]:
     """Unknown parts of a file about logins on a switch's Linux: some of its lines, or all of it."""
     if path.startswith(KEYS):
         return ()
     claims = frozenset({"isolation", "management"})
     if path not in _KNOWN:
-        return (
-            Unread(
-                file=path,
-                line=1,
-                text="the whole file: it says who gets in beside those that are read here",
-                claims=claims,
-            ),
-        )
+        return (unread_login_file(path, claims),)
     known_lines = re.compile(_KNOWN[path])
     return tuple(
         Unread(file=path, line=text.count("\n", 0, line.start()) + 1, text=line[0], claims=claims)

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from clusterwright.facts.unread import Unread
 from clusterwright.hosts.linux.reader.authorized_keys import key_of_line
+from clusterwright.hosts.linux.reader.logins import unread_login_file
 
 ACCOUNTS = "etc/sysusers.d/90-clusterwright.conf"
 SSHD = "etc/ssh/sshd_config.d/10-clusterwright.conf"
@@ -92,14 +93,7 @@ def node_logins_unread(path: str, text: str) -> tuple[Unread, ...]:
         return ()
     claims = frozenset({"node-logins"})
     if path not in _KNOWN:
-        return (
-            Unread(
-                file=path,
-                line=1,
-                text="the whole file: it says who gets in beside those that are read here",
-                claims=claims,
-            ),
-        )
+        return (unread_login_file(path, claims),)
     known_lines = re.compile(_KNOWN[path])
     # sudoers(5) has directives that begin like comments
     directives = re.finditer(r"(?m)^#(?:include|includedir|\d).*$", text) if path == SUDOERS else ()
