@@ -94,7 +94,10 @@ def _counterpart(line: str, planned: LineTree, runs: LineTree, unexpected: list[
 
 def _block(line: str, below: LineTree) -> tuple[str, ...]:
     """A section with all its lines, indented as EOS does."""
-    return (line, *(f"   {inner}" for child in below for inner in _block(child, below[child])))
+    lines = [line]
+    for child in below:
+        lines += [f"   {inner}" for inner in _block(child, below[child])]
+    return tuple(lines)
 
 
 def _says_of_the_same(one: str, other: str) -> bool:

@@ -70,12 +70,12 @@ def mlnxos_filter(plan: Plan, fabric: str) -> tuple[str, ...]:
         lines += [f"{word} filter chain input policy drop", f"{word} filter chain input clear"]
         # The system's own services speak to each other over the loopback interface.
         lines.append(f"{word} filter chain input rule append tail target accept dup-delete in-intf lo")
-        lines += [
-            f"{word} filter chain input rule append tail target accept dup-delete {match}"
-            for permit in permits
-            if permit.version == version
-            for match in _mlnxos_matches(permit)
-        ]
+        for permit in permits:
+            if permit.version == version:
+                matches = _mlnxos_matches(permit)
+                lines += [
+                    f"{word} filter chain input rule append tail target accept dup-delete {match}" for match in matches
+                ]
         lines.append(f"{word} filter enable")
     return tuple(lines)
 
@@ -112,35 +112,28 @@ def nvos_acls(plan: Plan, fabric: str) -> tuple[Acl, ...]:
     if permits is None:
         return ()
     reach = management_reach(plan, fabric)
-    return tuple(
-        acl
-        for version in WORDS
-        for acl in (
-            Acl(
-                name=f"{IN_NAME}_V{version}",
-                type=f"ipv{version}",
-                direction="inbound",
-                rules=_inbound(permits, version),
-            ),
-            Acl(
-                name=f"{OUT_NAME}_V{version}",
-                type=f"ipv{version}",
-                direction="outbound",
-                rules=_outbound(reach, version),
-            ),
-        )
-    )
+    lists: list[Acl] = []
+    for version in WORDS:
+        inbound, outbound = _inbound(permits, version), _outbound(reach, version)
+        kind = f"ipv{version}"
+        lists.append(Acl(name=f"{IN_NAME}_V{version}", type=kind, direction="inbound", rules=inbound))
+        lists.append(Acl(name=f"{OUT_NAME}_V{version}", type=kind, direction="outbound", rules=outbound))
+    return tuple(lists)
 
 
 def _inbound(permits: tuple[Permit, ...], version: int) -> tuple[AclRule, ...]:
     numbers = count(_STEP, _STEP)
-    rules = [rule for permit in permits if permit.version == version for rule in _nvos_rules(permit, numbers)]
+    rules: list[AclRule] = []
+    for permit in permits:
+        if permit.version == version:
+            rules += _nvos_rules(permit, numbers)
     return (*rules, AclRule(next(numbers), "everything else", "deny"))
 
 
 def _outbound(reach: tuple[Network, ...], version: int) -> tuple[AclRule, ...]:
     numbers = count(_STEP, _STEP)
     networks = [network for network in reach if network.version == version]
+    on_link = ON_LINK[version] if networks else ()
     link = [
         AclRule(
             number=next(numbers),
@@ -149,7 +142,7 @@ def _outbound(reach: tuple[Network, ...], version: int) -> tuple[AclRule, ...]:
             matches=(("icmpv6-type", str(number)),),
             protocol=_ICMP_NAMES[6],
         )
-        for number in (ON_LINK[version] if networks else ())
+        for number in on_link
     ]
     there = [
         AclRule(number=next(numbers), remark="declared", action="permit", matches=(("dest-ip", str(network)),))
@@ -174,15 +167,17 @@ def _nvos_rules(permit: Permit, numbers: count[int]) -> Iterator[AclRule]:
             yield AclRule(
                 number=next(numbers), remark=permit.name, action="permit", matches=(*start, match), protocol=protocol
             )
-        for flag in ("ack", "rst") if permit.established else ("",):
-            if permit.protocol in {TCP, UDP}:
-                yield AclRule(
-                    number=next(numbers),
-                    remark=permit.name,
-                    action="permit",
-                    matches=start,
-                    protocol=protocol,
-                    side=side,
-                    ports=ports,
-                    flag=flag,
-                )
+        if permit.protocol not in {TCP, UDP}:
+            continue
+        flags = ("ack", "rst") if permit.established else ("",)
+        for flag in flags:
+            yield AclRule(
+                number=next(numbers),
+                remark=permit.name,
+                action="permit",
+                matches=start,
+                protocol=protocol,
+                side=side,
+                ports=ports,
+                flag=flag,
+            )

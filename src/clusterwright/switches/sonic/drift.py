@@ -61,9 +61,10 @@ def _by_name(tables: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str,
     for table, rows in tables.items():
         named[table] = {}
         for key, row in rows.items():
+            stated = row if isinstance(row, dict) else {"": row}
             fields = {
                 aliases.get(field, field): in_one_case(table, field, _value(field, value, aliases))
-                for field, value in (row.items() if isinstance(row, dict) else [("", row)])
+                for field, value in stated.items()
             }
             named[table]["|".join(aliases.get(part, part) for part in key.split("|"))] = fields
     return named

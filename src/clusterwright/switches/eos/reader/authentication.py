@@ -14,12 +14,13 @@ _SHARED = re.compile(r"shared-secret profile (\S+) algorithm (\S+)")
 
 def shared_secrets(management: Iterable[tuple[str, str]]) -> Mapping[str, str]:
     """Profiles of shared secrets by name, with their keys; ``management`` are their statements, with bodies."""
-    return {
-        name: " and ".join(f"key {number}, {_secret(value)}" for number, value in sorted(_KEY.findall(keys)))
-        for header, body in management
-        if header == "management security"
-        for name, keys in _PROFILE.findall(body)
-    }
+    secrets: dict[str, str] = {}
+    for header, body in management:
+        if header == "management security":
+            for name, keys in _PROFILE.findall(body):
+                numbered = sorted(_KEY.findall(keys))
+                secrets[name] = " and ".join(f"key {number}, {_secret(value)}" for number, value in numbered)
+    return secrets
 
 
 def authentication_of(password: str, profiles: Mapping[str, str]) -> str:

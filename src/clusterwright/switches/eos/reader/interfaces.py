@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.facts.router import (
@@ -68,6 +69,13 @@ class _Settings(NamedTuple):
     macsec: str
 
 
+def _varying_lines(form: str, body: str, words: Sequence[str]) -> Sequence[str]:
+    """The lines of an interface that differ between alike ones: description and address."""
+    if _is_common(form):
+        return words
+    return [line[3:] for line in body.split("\n") if line.startswith(_VARYING)]
+
+
 def read_ports(
     interfaces: Iterable[EosSection],
     profiles: Mapping[str, str],
@@ -104,7 +112,7 @@ def read_ports(
         if "   shutdown\n" in form:
             continue
         name, address, length, address_line, description = header[10:], None, 0, "", ""
-        for line in words if _is_common(form) else [line[3:] for line in body.split("\n") if line.startswith(_VARYING)]:
+        for line in _varying_lines(form, body, words):
             if line[0] == "d":
                 description = line[12:]
             else:
@@ -290,7 +298,7 @@ def read_qos_map(statements: tuple[Body, ...], profiles: tuple[str, ...]) -> Qos
             for number in map(int, match[1].split()):
                 queue_of[number] = int(match[2])
                 marks[f"class {number}"] = (header,)
-    lossless = frozenset(priority for body in profiles for priority in _paused(body))
+    lossless = frozenset(chain.from_iterable(map(_paused, profiles)))
     for priority in lossless:
         marks[f"priority {priority}"] = (f"   priority-flow-control priority {priority} no-drop",)
     return QosMap(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
 from clusterwright.facts.reader import IN
 from clusterwright.packets.boxes import ICMP4, ICMP6, TCP, UDP, V4, V6, box
@@ -69,7 +70,7 @@ class EosLists:
 
     def text(self, ports: Iterable[str]) -> str:
         """Everything with an effect on admission at these ports: their lists, by name and entry by entry."""
-        bound = [(word, self._groups(port).get((word, IN))) for port in ports for word in _FAMILIES]
+        bound = [(word, self._groups(port).get((word, IN))) for port, word in product(ports, _FAMILIES)]
         used = {(word, name) for word, name in bound if name is not None}
         return repr(bound) + "".join(f"{key}\n{self.bodies.get(key)}" for key in sorted(used))
 

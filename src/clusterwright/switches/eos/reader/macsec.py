@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.switches.eos.reader.sections import sections_of
 
@@ -42,7 +43,7 @@ def macsec_of(text: str) -> Macsec:
                 profiles[name] = [(number, words)]
             elif name and line.startswith("      "):
                 profiles[name].append((number, words))
-    faults = [fault for lines in profiles.values() for fault in _faults(lines)]
+    faults = list(chain.from_iterable(map(_faults, profiles.values())))
     faults += [
         (number, f'{port} names the profile "{profile}", which does not exist, and stays in clear')
         for port, (number, profile) in used.items()
@@ -53,12 +54,13 @@ def macsec_of(text: str) -> Macsec:
 
 def keys_of(statements: Iterable[tuple[str, str]]) -> Mapping[str, str]:
     """Each profile's cipher and names of keys, to be equal at both ends."""
-    return {
-        name: ", ".join(sorted(" ".join(words.split()[:2]) for words in _AGREED.findall(body)))
-        for header, lines in statements
-        if header == "mac security"
-        for name, body in _PROFILES.findall(lines)
-    }
+    keys: dict[str, str] = {}
+    for header, lines in statements:
+        if header == "mac security":
+            for name, body in _PROFILES.findall(lines):
+                agreed = sorted(" ".join(words.split()[:2]) for words in _AGREED.findall(body))
+                keys[name] = ", ".join(agreed)
+    return keys
 
 
 def _faults(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import product
 
 from clusterwright.facts.address_form import OTHER_IPV6_FORM, in_plain_form
 
@@ -55,7 +56,8 @@ _ADDRESSED = re.compile(
 )
 
 OWN_QUEUES = frozenset(
-    f"qos map traffic-class {number} to {word} {number}" for number in range(8) for word in ("tx-queue", "uc-tx-queue")
+    f"qos map traffic-class {number} to {word} {number}"
+    for number, word in product(range(8), ("tx-queue", "uc-tx-queue"))
 )
 """A traffic class has the transmit queue of its own number by itself (EOS user manual, "Quality of Service")."""
 # By the sections that they stand in, lines that state what EOS does by itself (EOS user manual, each command's page).

@@ -165,12 +165,12 @@ def _login_servers(text: str) -> frozenset[str]:
     group = _ASKS_GROUP.search(f"\n{text}")
     if group is None:
         return frozenset()
-    return frozenset(
-        server
-        for section in sections_with(text, "aaa")
-        if (section.names("aaa group server") or " ").split(" ")[1:] == [group[1]]
-        for server in _MEMBER.findall(section.body)
-    )
+    servers: set[str] = set()
+    for group_section in sections_with(text, "aaa"):
+        kind_and_name = (group_section.names("aaa group server") or " ").split(" ")
+        if kind_and_name[1:] == [group[1]]:
+            servers.update(_MEMBER.findall(group_section.body))
+    return frozenset(servers)
 
 
 def _accounts(text: str) -> Iterator[Fault]:
@@ -203,8 +203,11 @@ def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Faul
     for name, interface in lists.live.items():
         if name not in planned and not name.startswith(("Loopback", "Vlan", "Management", CHANNEL)):
             yield interface.start, f"{name} is in service, and the plan has no cable there"
-        plain = [line.rpartition(" ")[2] for line in interface.port_lines if line[0] == "i"]
-        for address in _ADDRESS.findall(interface.body) if " address " in interface.form else plain:
+        if " address " in interface.form:
+            addresses = _ADDRESS.findall(interface.body)
+        else:
+            addresses = [line.rpartition(" ")[2] for line in interface.port_lines if line[0] == "i"]
+        for address in addresses:
             if address != "dhcp" and (what := declared.misplaced(device, name, address)):
                 yield interface.start, what
 

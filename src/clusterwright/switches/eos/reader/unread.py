@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
+from itertools import chain
 
 from clusterwright.facts.unread import BETWEEN, Unread
 from clusterwright.switches.eos.reader.known_lines import CLAIMS, IDLE, QOS, READ
@@ -174,7 +175,7 @@ def _kind_of(header: str) -> tuple[_LineKind, bool]:
 
 @lru_cache(maxsize=1024)
 def _kind(entries: tuple[int, ...]) -> _LineKind:
-    patterns = [pattern for number in entries for pattern in _TABLE[number][1]]
+    patterns = list(chain.from_iterable(_TABLE[number][1] for number in entries))
     is_counted = any(pattern.startswith((_LEVEL, *_COUNTED)) for pattern in patterns)
     return _LineKind(patterns, is_counted=is_counted)
 

@@ -67,11 +67,16 @@ def eos_filters(plan: Plan, view: SwitchView) -> EosFilters:
     """A switch's filters at its ports to hosts and at its management port."""
     hosts = host_lists(plan, view)
     management = None if view.management is None else _management_lists(plan, view.management.port.fabric)
-    lists = [access_list for one in hosts for access_list in both_versions(HOSTS + one.suffix, one.permits)]
+    lists: list[AccessList] = []
+    host_ports: dict[str, tuple[str, ...]] = {}
+    for host_list in hosts:
+        name = HOSTS + host_list.suffix
+        lists += both_versions(name, host_list.permits)
+        host_ports |= dict.fromkeys(host_list.ports, applied(name, "in"))
     services = () if view.management is None else _service_lists(plan, view.management.port.fabric)
     return EosFilters(
         lists=(*lists, *(management or ()), *services),
-        hosts={port: applied(HOSTS + one.suffix, "in") for one in hosts for port in one.ports},
+        hosts=host_ports,
         management=applied(MANAGEMENT, "in") if management is not None else (),
         services=_services({service.name for service in services}),
     )
@@ -106,13 +111,15 @@ def _service_lists(plan: Plan, fabric: str) -> tuple[AccessList, ...]:
         listening.append((SNMP, "udp", 161))
     if site.telemetry is not None:
         listening.append((GNMI, "tcp", site.telemetry.port))
-    return tuple(
-        _source_list(word, name, [source for source in sources if source.version == version])
-        for name, protocol, port in listening
-        if (sources := service_sources(plan, fabric, protocol, port)) is not None
-        for version, word in WORDS.items()
-        if (name, version) != (GNMI, 6)
-    )
+    lists: list[AccessList] = []
+    for name, protocol, port in listening:
+        sources = service_sources(plan, fabric, protocol, port)
+        if sources is None:
+            continue
+        for version, word in WORDS.items():
+            if (name, version) != (GNMI, 6):
+                lists.append(_source_list(word, name, [source for source in sources if source.version == version]))
+    return tuple(lists)
 
 
 def _source_list(word: str, name: str, sources: list[Network]) -> AccessList:

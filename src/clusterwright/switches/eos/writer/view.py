@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.edge import management_reach
@@ -113,7 +114,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         services=view.site.management,
         access=eos_access(view.site),
         filters=filters,
-        access_lists=(*filters.lists, *(item for border in borders for item in border.lists)),
+        access_lists=(*filters.lists, *chain.from_iterable(border.lists for border in borders)),
         ip="ip" if view.version == 4 else "ipv6",
         family=f"ipv{view.version}",
         vrf="" if view.management is None else f"vrf {MANAGEMENT_VRF} ",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import chain, product
 from typing import NamedTuple
 
 from clusterwright.facts.reader import IN
@@ -284,14 +285,15 @@ def _is_relayed(interface: Json, vlan: Json, version: int) -> bool:
 def _denied(switch: Json) -> Iterator[tuple[int | None, int | None]]:
     """Port and VLAN matched by denying entries, None for any."""
     tables = switch.get("aclTableGroup", {}).get("aclTables", ())
-    for entry in (*switch.get("acls", ()), *(entry for table in tables for entry in table["aclEntries"])):
+    for entry in chain(switch.get("acls", ()), *(table["aclEntries"] for table in tables)):
         if entry["actionType"] == _ACL_DENY:
             yield entry.get("srcPort"), entry.get("vlanID")
 
 
 def _filtered(denied: frozenset[tuple[int | None, int | None]], port: int, vlan: int | None) -> tuple[str, ...]:
     """The directions of a port with a denial."""
-    return (IN,) if any((each, own) in denied for each in (port, None) for own in (vlan, None)) else ()
+    is_filtered = any(pair in denied for pair in product((port, None), (vlan, None)))
+    return (IN,) if is_filtered else ()
 
 
 def _hash_function(switch: Json) -> HashFunction | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from clusterwright.facts.router import (
@@ -157,13 +158,12 @@ def _without_prefixes(shape: FileShape) -> Mapping[str, Policy] | None:
     try:
         section = shape.outline["policies"]
         names = [prefix_list["name"] for prefix_list in section["prefix_lists"]]
-        ranges = [
-            row["prefix_len_ranges"] for prefix_list in section["prefix_lists"] for row in prefix_list["prefixes"]
-        ]
-        policies_found = _policies(section, {})
+        rows = chain.from_iterable(prefix_list["prefixes"] for prefix_list in section["prefix_lists"])
+        ranges = [row["prefix_len_ranges"] for row in rows]
+        policies = _policies(section, {})
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return None if r"\x00" in repr((names, policies_found, ranges)) else policies_found
+    return None if r"\x00" in repr((names, policies, ranges)) else policies
 
 
 def _policies(section: Json, lists: Mapping[str, PrefixRules]) -> Mapping[str, Policy]:

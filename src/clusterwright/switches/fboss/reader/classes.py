@@ -57,11 +57,10 @@ def port_qos(switch: Json) -> Callable[[Json], PortQos]:
                 for priority, group in group_of.items()
                 if profile_names[2] and profile_names[3] and headroom.get(group) and (priority, group) in agreeing
             }
-            marking = [
-                (queue["id"], thresholds(line["minimumLength"], line["maximumLength"], line.get("probability")))
-                for queue in queues.get(str(profile_names[0]), ())
-                for line in (a["detection"]["linear"] for a in queue.get("aqms", ()) if a["behavior"] == _MARK)
-            ]
+            marking = []
+            for queue in queues.get(str(profile_names[0]), ()):
+                marked = [aqm["detection"]["linear"] for aqm in queue.get("aqms", ()) if aqm["behavior"] == _MARK]
+                marking += [(queue["id"], _linear_thresholds(line)) for line in marked]
             shares = [
                 (queue["id"], STRICT if queue.get("scheduling") == _STRICT_PRIORITY else float(queue.get("weight", 0)))
                 for queue in queues.get(str(profile_names[0]), ())
@@ -82,6 +81,11 @@ def port_qos(switch: Json) -> Callable[[Json], PortQos]:
         return qos_by_key[key]
 
     return read
+
+
+def _linear_thresholds(line: Json) -> str:
+    """Marking between two queue lengths."""
+    return thresholds(line["minimumLength"], line["maximumLength"], line.get("probability"))
 
 
 def headroom_pools(switch: Json) -> tuple[HeadroomPool, ...]:

@@ -95,7 +95,8 @@ def defaults_of(table: str) -> Defaults:
     for line in table.strip().splitlines():
         path, *fields = line.split()
         node = root
-        for part in () if path == _TOP else path.replace(_ENTRY, f".{_ENTRY}").split("."):
+        parts = [] if path == _TOP else path.replace(_ENTRY, f".{_ENTRY}").split(".")
+        for part in parts:
             node = node.below.setdefault(part, Defaults())
         for text in fields:
             name, _, value = text.partition("=")

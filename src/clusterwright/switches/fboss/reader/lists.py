@@ -107,11 +107,10 @@ class FbossLists:
         try:
             if group and group["stage"] != _INGRESS:
                 raise Unreadable(self.line('"stage"'), "the group's stage is not ingress")
-            entries = [
-                entry
-                for table in sorted(group["aclTables"] if group else (), key=lambda row: -int(row["priority"]))
-                for entry in sorted(table["aclEntries"], key=lambda row: int(row["actionType"]))
-            ]
+            tables = sorted(group["aclTables"], key=lambda row: -int(row["priority"])) if group else []
+            entries: list[Json] = []
+            for table in tables:
+                entries += sorted(table["aclEntries"], key=lambda row: int(row["actionType"]))
             return [(entry, self._rule(entry)) for entry in entries]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Unreadable(self.line('"aclTableGroup"'), f"the ACL tables do not read ({error!r})") from None
@@ -152,13 +151,15 @@ class FbossLists:
 
 def _compared(entries: Iterable[Json]) -> set[int]:
     """The qualifiers in entries."""
-    keys = {
-        (key, (":" in value if key != "icmpType" else entry.get("proto") == ICMP6) if key in _BY_VERSION else False)
-        for entry in entries
-        for key, value in entry.items()
-    }
-    plain = {_QUALIFIERS[key] for key, _ in keys if key in _QUALIFIERS}
-    return plain | {_BY_VERSION[key][is_six] for key, is_six in keys if key in _BY_VERSION}
+    qualifiers: set[int] = set()
+    for entry in entries:
+        for key, value in entry.items():
+            if key in _QUALIFIERS:
+                qualifiers.add(_QUALIFIERS[key])
+            elif key in _BY_VERSION:
+                is_ipv6 = entry.get("proto") == ICMP6 if key == "icmpType" else ":" in value
+                qualifiers.add(_BY_VERSION[key][is_ipv6])
+    return qualifiers
 
 
 @lru_cache(maxsize=1 << 14)

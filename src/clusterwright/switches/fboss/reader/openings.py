@@ -31,7 +31,7 @@ _INSIDE = (
     ('irror"', re.compile(r'"(?:ingress|egress)Mirror"'), _COPIES),
     ("redirectToNextHop", re.compile(r'"redirectToNextHop"'), _ELSEWHERE),
 )
-_RELAYS = tuple(f"dhcpRelay{what}V{version}" for what in ("Address", "Overrides") for version in (4, 6))
+_RELAYS = ("dhcpRelayAddressV4", "dhcpRelayAddressV6", "dhcpRelayOverridesV4", "dhcpRelayOverridesV6")
 _CHRONY = re.compile(r"^(?:server|pool|peer) (\S+)", re.M)
 _RSYSLOG = re.compile(r'^\*\.\* action\(type="omfwd" target="([^"]*)"', re.M)
 _DNS = re.compile(r"^dns=(.*)$", re.M)
@@ -66,13 +66,17 @@ class _Said(NamedTuple):
 def _said(shape: FileShape) -> _Said:
     """Raises ValueError, KeyError or TypeError for any other file."""
     switch = shape.outline["sw"]
-    rows = (*switch["interfaces"], *switch["vlans"])
+    texts = (shape.around, *shape.forms)
+    servers: list[str] = []
+    for row in (*switch["interfaces"], *switch["vlans"]):
+        for key in _RELAYS:
+            servers += _relayed(row.get(key))
     return _Said(
         fields=tuple(key for key in switch if key in _OPEN and switch[key]),
-        is_inside=any(word in text for word, _, _ in _INSIDE for text in (shape.around, *shape.forms)),
+        is_inside=any(any(word in text for text in texts) for word, _, _ in _INSIDE),
         ports=tuple(row["name"] for row in switch["ports"] if row["state"] == ENABLED),
         interfaces=tuple(map(_interface, switch["interfaces"])),
-        servers=tuple(dict.fromkeys(server for row in rows for key in _RELAYS for server in _relayed(row.get(key)))),
+        servers=tuple(dict.fromkeys(servers)),
     )
 
 

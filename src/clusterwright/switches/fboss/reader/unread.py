@@ -56,27 +56,34 @@ def _tables(file: str) -> tuple[_Node, _Shapes]:
 
 def _known(tables: Iterable[str], empty: str, defaults: Defaults) -> _Node:
     root: _Node = {}
-    for line in (line.split() for table in (*tables, empty) for line in table.strip().split("\n")):
+    for line in "\n".join(table.strip() for table in (*tables, empty)).split("\n"):
+        structure, *fields = line.split()
         node = root
-        for part in [] if line[0] == "top" else line[0].replace(_LIST, f".{_LIST}").split("."):
+        for part in _parts(structure):
             node = node.setdefault(part, {})
-        for field in line[1:]:
+        for field in fields:
             name, has_values, allowed = field.partition("=")
             if name.endswith(_WHATEVER):
                 node[name.removesuffix(_WHATEVER)] = _WHATEVER
             elif name.endswith(_LIST):
-                node.setdefault(name.removesuffix(_LIST), {_LIST: _form(line[0], name.removesuffix(_LIST))})
+                node.setdefault(name.removesuffix(_LIST), {_LIST: _form(structure, name.removesuffix(_LIST))})
             elif has_values:
                 node[name] = frozenset(allowed.split("|"))
             else:
-                node[name] = _form(line[0], name)
-    for line in (line.split() for line in empty.strip().split("\n")):
+                node[name] = _form(structure, name)
+    for line in empty.strip().split("\n"):
+        structure, *fields = line.split()
         node = root
-        for part in line[0].replace(_LIST, f".{_LIST}").split("."):
+        for part in _parts(structure):
             node = node[part]
-        node.update(dict.fromkeys((field.removesuffix(_LIST) for field in line[1:]), _EMPTY))
+        node.update(dict.fromkeys((field.removesuffix(_LIST) for field in fields), _EMPTY))
     _add_defaults(root, defaults)
     return root
+
+
+def _parts(structure: str) -> list[str]:
+    """The keys that lead to a structure of a table; ``top`` is the document itself."""
+    return [] if structure == "top" else structure.replace(_LIST, f".{_LIST}").split(".")
 
 
 def _form(structure: str, field: str) -> Form | None:

@@ -5,6 +5,7 @@ Field names and enum values are those of facebook/fboss, fboss/agent/switch_conf
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.spec.hardware.systems import systems
@@ -230,7 +231,7 @@ def cpu_traps(purposes: Collection[str]) -> list[dict[str, int]]:
     Meta's own configurations (fboss/agent/test/utils/CoppTestUtils.cpp).
     """
     system = systems()[SYSTEM]
-    wanted = {name for purpose in purposes for name in system.configured_for(purpose)}
+    wanted = set(chain.from_iterable(map(system.configured_for, purposes)))
     return [
         {"rxReason": RX_REASONS[name], "queueId": queue}
         for name, queue in CPU_QUEUES.items()

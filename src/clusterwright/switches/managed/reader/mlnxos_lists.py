@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import product
 
 from clusterwright.facts.reader import IN, OUT
 from clusterwright.packets.boxes import ESTABLISHED, ICMP4, ICMP6, IIF, TCP, UDP, V4, V6, WHOLE, Box, box
@@ -45,7 +46,7 @@ class MlnxOsLists:
 
     def bound(self) -> Iterator[tuple[str, str]]:
         """The management ports, both ways."""
-        yield from ((port, direction) for port in self.management_ports() for direction in (IN, OUT))
+        yield from product(self.management_ports(), (IN, OUT))
 
     def faults(self) -> Iterator[tuple[int, str]]:
         """Filters with rules from before still in them."""

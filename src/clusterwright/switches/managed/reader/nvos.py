@@ -5,13 +5,13 @@ Its objects are NVUE's, as its lists are: those are read by NVUE's readers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from clusterwright.facts.reader import LOGS, NAMES, SSH, TIME, Fault, Planned, RouteJudge, Server
 from clusterwright.packets.boxes import DST, FAMILY, ICMP, ICMP6, PROTO, V4, V6, WHOLE, box
-from clusterwright.packets.filters import ACCEPT
+from clusterwright.packets.filters import ACCEPT, Rule
 from clusterwright.packets.phrases import address
-from clusterwright.packets.ranges import values
+from clusterwright.packets.ranges import Ranges, values
 from clusterwright.switches.nvue.reader.interfaces import unknown_interfaces
 from clusterwright.switches.nvue.reader.lists import LIST_OBJECTS, NvueLists
 from clusterwright.switches.nvue.reader.objects import Object, begins
@@ -120,24 +120,36 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
         for hop, gateway in interface.items("ip", "gateway"):
             rules = lists.at(port, "out").tables[0].chains[""].rules
             for rule in rules:
-                if rule.verdict == ACCEPT:
-                    for match in rule.matches:
-                        version = 4 if match[FAMILY] == V4 else 6
-                        link = match[PROTO] == values(ICMP6) and match[ICMP] != WHOLE[ICMP]
-                        if not link:
-                            for low, high in match[DST].bounds:
-                                to = (
-                                    f"{address(version, low)}/0"
-                                    if match[DST] is WHOLE[DST]
-                                    else _prefix(version, low, high)
-                                )
-                                if what := judge(to, hop):
-                                    yield begins(text, rule.line), f"the gateway's way out: {what}"
-            ends = [(family, rule) for family in (V4, V6) for rule in rules if box(family=family) in rule.matches]
-            is_ended = len({family for family, rule in ends if rule.verdict != ACCEPT}) == len((V4, V6))
-            if not is_ended and judge("::/0" if ":" in hop else "0.0.0.0/0", hop):
+                if rule.verdict != ACCEPT:
+                    continue
+                for destination in _destinations(rule):
+                    if what := judge(destination, hop):
+                        yield begins(text, rule.line), f"the gateway's way out: {what}"
+            if not all(_is_ended(rules, family) for family in (V4, V6)) and judge(
+                "::/0" if ":" in hop else "0.0.0.0/0", hop
+            ):
                 what = f"the gateway makes a default route, and no list of {port} ends it outwards: it leads everywhere"
                 yield begins(text, gateway.line), what
+
+
+def _destinations(rule: Rule) -> Iterator[str]:
+    """The prefixes that a rule matches; neighbour discovery has none, for it stays on the link."""
+    for match in rule.matches:
+        is_neighbour_discovery = match[PROTO] == values(ICMP6) and match[ICMP] != WHOLE[ICMP]
+        if is_neighbour_discovery:
+            continue
+        version = 4 if match[FAMILY] == V4 else 6
+        for low, high in match[DST].bounds:
+            if match[DST] is WHOLE[DST]:
+                yield f"{address(version, low)}/0"
+            else:
+                yield _prefix(version, low, high)
+
+
+def _is_ended(rules: Iterable[Rule], family: Ranges) -> bool:
+    """Whether some rule denies all packets of an IP version."""
+    everything = box(family=family)
+    return any(rule.verdict != ACCEPT and everything in rule.matches for rule in rules)
 
 
 def _prefix(version: int, low: int, high: int) -> str:

@@ -61,12 +61,7 @@ def _router(device: str, root: Object) -> Router:
         device=device,
         ports_file=PATH,
         bgp_file=PATH,
-        keeps_communities=any(
-            section.is_on("address-family", family, "community-advertise", "regular", default=True)
-            for _, section in process.items("peer-group")
-            for family in section.at("address-family").below
-            if section.is_on("address-family", family, "enable", default=True)
-        ),
+        keeps_communities=any(_advertises_communities(group) for _, group in process.items("peer-group")),
         router_id=process.text("router-id") or root.text("router", "bgp", "router-id"),
         router_id_mark=process.at("router-id").mark,
         asn=int(asn.value or root.text("router", "bgp", "autonomous-system", default="0")),
@@ -90,6 +85,15 @@ def _router(device: str, root: Object) -> Router:
         relayed=frozenset(_relayed(root)),
         relay_sources=dict(_relay_sources(root)),
     )
+
+
+def _advertises_communities(group: Object) -> bool:
+    """Whether a peer group sends communities in some address family."""
+    for family in group.at("address-family").below:
+        is_enabled = group.is_on("address-family", family, "enable", default=True)
+        if is_enabled and group.is_on("address-family", family, "community-advertise", "regular", default=True):
+            return True
+    return False
 
 
 def runs_bgp(root: Object) -> bool:

@@ -6,6 +6,7 @@ A `*` stands for any name. An object on neither list is unread, and the claims i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from clusterwright.switches.nvue.reader.arguments import unfit
 from clusterwright.switches.nvue.reader.classes import oversubscribed
@@ -207,7 +208,7 @@ KNOWN = KnownObjects(
     (
         *LIST_OBJECTS,
         *filter(None, _READ.splitlines()),
-        *(path for paths in _IDLE.values() for path in paths.split("|")),
+        *chain.from_iterable(paths.split("|") for paths in _IDLE.values()),
     ),
     {words: frozenset(claims.split()) for words, claims in _TOUCHES.items()},
     _unknown,

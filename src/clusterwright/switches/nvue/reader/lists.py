@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
-from clusterwright.packets.filters import ACCEPT, Rule, Ruleset, one_chain
+from clusterwright.packets.filters import ACCEPT, Ruleset, one_chain
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.switches.nvue.reader.acl import acl_rules
 from clusterwright.switches.nvue.reader.objects import Object
@@ -35,7 +36,10 @@ LIST_OBJECTS = (
 
 def bonds_of(root: Object) -> dict[str, str]:
     """The bond of each member port."""
-    return {port: name for name, section in root.items("interface") for port in section.at("bond", "member").below}
+    bonds: dict[str, str] = {}
+    for name, section in root.items("interface"):
+        bonds |= dict.fromkeys(section.at("bond", "member").below, name)
+    return bonds
 
 
 class NvueLists:
@@ -89,5 +93,5 @@ class NvueLists:
     def at(self, port: str, direction: str = "in") -> Ruleset:
         """A port's treatment of packets in one direction."""
         names = sorted(self._bound.get(self._bonds.get(port, port), {}).get(_DIRECTIONS[direction], ()))
-        rules: tuple[Rule, ...] = tuple(rule for name in names for rule in self._lists[name])
+        rules = tuple(chain.from_iterable(self._lists[name] for name in names))
         return one_chain(direction, rules, self._lines.get(port, 0), ACCEPT)

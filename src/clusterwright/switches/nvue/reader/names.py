@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import chain, product
 
 # Where interfaces and numbers are named, a `*` for any name. Everywhere else a key is one name.
 _INTERFACES = (
@@ -61,7 +61,7 @@ def names(key: str, place: tuple[str, ...]) -> list[str]:
     if kind == "interface":
         return _interfaces(key)
     if kind == "number":
-        return [number for part in key.split(",") for number in _expanded(part)]
+        return list(chain.from_iterable(_expanded(part) for part in key.split(",")))
     if "," in key:
         raise ValueError(f"{key} names several objects where one is known here")
     return [key]

@@ -59,18 +59,26 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
 def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     """Static routes with a destination, and default routes of a gateway. Raises Unreadable."""
     root = read_nvue_objects(text)
-    leading = [
-        (prefix, hop, section)
-        for vrf, _ in root.items("vrf")
-        for prefix, section, is_discard in statics(root, vrf)
-        for hop in ([hop for hop, _ in section.items("via")] or [""] if not is_discard else ())
-    ]
-    leading += [
-        (_DEFAULT[6 if ":" in gateway else 4], gateway, section)
-        for _, port in root.items("interface")
-        for gateway, section in port.items("ip", "gateway")
-    ]
-    yield from ((begins(text, section.line), what) for prefix, hop, section in leading if (what := judge(prefix, hop)))
+    for prefix, hop, section in (*_static_routes(root), *_gateway_routes(root)):
+        if what := judge(prefix, hop):
+            yield begins(text, section.line), what
+
+
+def _static_routes(root: Object) -> Iterator[tuple[str, str, Object]]:
+    """Prefix, next hop ("" without one) and statement of each static route that discards nothing."""
+    for vrf, _ in root.items("vrf"):
+        for prefix, section, is_discard in statics(root, vrf):
+            if is_discard:
+                continue
+            for hop in [name for name, _ in section.items("via")] or [""]:
+                yield prefix, hop, section
+
+
+def _gateway_routes(root: Object) -> Iterator[tuple[str, str, Object]]:
+    """The default route, next hop and statement of each interface's gateway."""
+    for _, port in root.items("interface"):
+        for gateway, section in port.items("ip", "gateway"):
+            yield _DEFAULT[6 if ":" in gateway else 4], gateway, section
 
 
 def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
@@ -164,8 +172,10 @@ def _login_servers(root: Object) -> Iterator[_Named]:
 
 def _relays(root: Object) -> Iterator[_Named]:
     relay = root.at("service", "dhcp-relay", "default")
-    named = {server: section for _, servers, _ in relay_groups(relay) for server, section in servers.items()}
-    for server, section in {**relay.at("server").below, **named}.items():
+    relayed = dict(relay.at("server").below)
+    for _, servers, _ in relay_groups(relay):
+        relayed |= servers
+    for server, section in relayed.items():
         yield section, LEASES, server, True
     for _, port in root.items("service", "dhcp-relay6", "default", "interface", "upstream"):
         yield port.at("server-address"), LEASES, port.text("server-address"), True

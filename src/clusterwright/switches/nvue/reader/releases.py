@@ -99,5 +99,6 @@ def mixed_words(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     elif since is not None and before is not None and since >= before:
         newer = {sign.node.line for sign in signs if sign.since and sign.since >= before}
         older = {sign.node.line for sign in signs if sign.before and sign.before <= since}
-        for line in sorted(newer if len(newer) < len(older) else older):
+        fewer = min(older, newer, key=len)
+        for line in sorted(fewer):
             yield line, ("words of two releases in one file",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 
 from clusterwright.facts.reader import LOGINS, LOGS, NAMES, PASSWORDS, SNMP, TIME, SystemReader, Unsupported
 from clusterwright.switches.nvue.reader.configuration import PATH, read_nvue
@@ -19,7 +20,7 @@ _POLICY = re.compile(r"^    router:\n(?:     .*\n)*|^          peer-group:\n(?: 
 
 def policy_lines(text: str) -> Iterable[str]:
     """Lines of policies and peer groups."""
-    return (line for part in _POLICY.findall(text) for line in part.split("\n"))
+    return chain.from_iterable(part.split("\n") for part in _POLICY.findall(text))
 
 
 READER = SystemReader(

@@ -6,6 +6,7 @@ A ``*`` in a list stands for any name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 
 from clusterwright.facts.unread import BETWEEN, Unread
 from clusterwright.packets.tokens import Unreadable
@@ -67,7 +68,7 @@ def _unread(node: Object, tries: tuple[_Trie, ...], path: tuple[str, ...]) -> It
             yield node.line, path
         return
     for name, below in node.items():
-        here = tuple(trie[word] for trie in tries for word in (name, "*") if word in trie)
+        here = tuple(trie[word] for trie, word in product(tries, (name, "*")) if word in trie)
         if here:
             yield from _unread(below, here, (*path, name))
         elif not is_all_default((*path, name), below):

@@ -29,12 +29,19 @@ Objects = dict[str, Any]
 
 def host_filters(lists: Iterable[HostList]) -> Objects:
     """The lists of ports to hosts, by name."""
-    return {name: acl(one.permits, version) for one in lists for version, name in _names(one).items()}
+    named: Objects = {}
+    for host_list in lists:
+        named |= {name: acl(host_list.permits, version) for version, name in _names(host_list).items()}
+    return named
 
 
 def bound_lists(lists: Iterable[HostList]) -> dict[str, Objects]:
     """The lists of each port to a host."""
-    return {port: {name: {"inbound": {}} for name in _names(one).values()} for one in lists for port in one.ports}
+    bound: dict[str, Objects] = {}
+    for host_list in lists:
+        for port in host_list.ports:
+            bound[port] = {name: {"inbound": {}} for name in _names(host_list).values()}
+    return bound
 
 
 def _names(one: HostList) -> dict[int, str]:
@@ -55,12 +62,12 @@ def management_filters(plan: Plan, view: SwitchView) -> Objects:
 def acl(permits: Iterable[Permit], version: int) -> Objects:
     """A list for one IP version: the permits, and a denial of everything else."""
     numbers = count(STEP, STEP)
-    rules = {
-        str(next(numbers)): {"action": {"permit": {}}, "match": {"ip": match}, "remark": permit.name}
-        for permit in permits
-        if permit.version == version
-        for match in _matches(permit)
-    }
+    rules: Objects = {}
+    for permit in permits:
+        if permit.version == version:
+            for match in _matches(permit):
+                rule = {"action": {"permit": {}}, "match": {"ip": match}, "remark": permit.name}
+                rules[str(next(numbers))] = rule
     last = {"action": {"deny": {}}, "match": {"ip": {"dest-ip": "ANY", "source-ip": "ANY"}}}
     rules[str(next(numbers))] = last | {"remark": "everything else"}
     return {"rule": rules, "type": f"ipv{version}"}
@@ -69,11 +76,9 @@ def acl(permits: Iterable[Permit], version: int) -> Objects:
 def _matches(permit: Permit) -> Iterator[Objects]:
     """Conditions of rules, for each source, target, type and flag; a rule takes several ports of one side."""
     protocol = _ICMP_WORDS[permit.version] if permit.protocol == ICMP else permit.protocol
+    flags = _REPLIES if permit.established else (None,)
     for source, target, kind, flag in product(
-        permit.sources or (None,),
-        permit.targets or (None,),
-        permit.types or (None,),
-        _REPLIES if permit.established else (None,),
+        permit.sources or (None,), permit.targets or (None,), permit.types or (None,), flags
     ):
         match: Objects = {
             "dest-ip": "ANY" if target is None else str(target),

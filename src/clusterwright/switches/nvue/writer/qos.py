@@ -30,7 +30,9 @@ def qos(view: SwitchView) -> Objects:
     if not classes:
         return {}
     lossless = [item for item in classes if item.is_lossless]
-    dscps = {dscp: item.number for item in classes for dscp in item.dscp}
+    dscps: dict[int, int] = {}
+    for item in classes:
+        dscps |= dict.fromkeys(item.dscp, item.number)
     # Priorities that no class has carry nothing; they go where the default class goes, and never into a paused queue.
     numbers = {item.number: item.entry.queue for item in classes}
     rest = next((item.entry.queue for item in classes if not item.is_lossless), classes[0].entry.queue)

@@ -355,7 +355,8 @@ def _spreads_by(tables: Json) -> str | None:
 def _leaks(tables: Json) -> Iterator[tuple[Mark, str]]:
     """Ways for routes of other protocols, tables and fabrics into this one."""
     is_apart = tables.get("MGMT_VRF_CONFIG", {}).get("vrf_global", {}).get("mgmtVrfEnabled")
-    for key in () if is_apart == "true" else tables.get("MGMT_INTERFACE", {}):
+    joined = {} if is_apart == "true" else tables.get("MGMT_INTERFACE", {})
+    for key in joined:
         mark = ('"MGMT_VRF_CONFIG":', '"mgmtVrfEnabled"') if is_apart else _mark("MGMT_INTERFACE", key)
         yield mark, f"{key.partition('|')[0]} joins the fabric's routes to management's: it has no VRF of its own"
     for prefix, mark, is_discard in _statics(tables):

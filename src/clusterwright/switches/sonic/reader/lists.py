@@ -62,7 +62,9 @@ class SonicLists:
             for key, fields in document.get("ACL_RULE", {}).items():
                 table, _, _ = key.partition("|")
                 self._rules.setdefault(table, []).append((int(fields["PRIORITY"]), self._rule(key, fields)))
-            others = {port: name for name, table in self.tables.items() for port, _ in bound_tables({name: table})}
+            others: dict[str, str] = {}
+            for name, table in self.tables.items():
+                others |= {port: name for port, _ in bound_tables({name: table})}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Unreadable(0, f"the ACL tables do not read ({error!r})") from None
         for port, name in others.items():
@@ -71,10 +73,12 @@ class SonicLists:
 
     def bound(self) -> Iterator[tuple[str, str]]:
         """The ports with tables, each with a direction."""
-        parts: dict[str, list[str]] = {}
+        members: dict[str, list[str]] = {}
         for port, channel in self._channels.items():
-            parts.setdefault(channel, []).append(port)
-        bound = {(part, way) for port, way in bound_tables(self.tables) for part in parts.get(port, [port])}
+            members.setdefault(channel, []).append(port)
+        bound: set[tuple[str, str]] = set()
+        for port, direction in bound_tables(self.tables):
+            bound |= {(member, direction) for member in members.get(port, [port])}
         yield from sorted(bound)
 
     def faults(self) -> Iterator[tuple[int, str]]:

@@ -29,7 +29,8 @@ def request_source(document: Mapping[str, Json], table: str, server: str, *, is_
     named = row.get("src_intf", [])
     ports = frozenset([named] if isinstance(named, str) else named)
     stated = row.get("source", "")
-    for port, address in _addresses(document, (_MANAGEMENT_TABLE,) if is_apart else _FABRIC_TABLES):
+    tables = (_MANAGEMENT_TABLE,) if is_apart else _FABRIC_TABLES
+    for port, address in _addresses(document, tables):
         if (":" in address) != (":" in server):
             continue
         if stated:

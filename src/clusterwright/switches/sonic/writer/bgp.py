@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.routing_policy import FROM_BELOW_COMMUNITY, Mark, PolicyTerm, RoutePolicy, RouteSet
@@ -94,7 +95,7 @@ def _neighbour(session: PlannedSession) -> dict[str, str]:
 
 def _sets(view: SwitchView) -> dict[str, Any]:
     mode = {"mode": f"IPv{view.version}"}
-    ranges = [entry for network, length in view.pools for entry in _exactly(network, length)]
+    ranges = list(chain.from_iterable(_exactly(network, length) for network, length in view.pools))
     pools = {
         f"FABRIC|{10 * number}|{network}|{lengths}": {"action": action}
         for number, (network, lengths, action) in enumerate(ranges, 1)

@@ -44,10 +44,11 @@ def filter_tables(plan: Plan, view: SwitchView) -> dict[str, Any]:
         description = f"IPv{version} from hosts" + (f" of {one.tenant}" if one.tenant else "")
         ports = _bound(view, one)
         tables[name] = {"type": kind, "policy_desc": description, "stage": "ingress", "ports": ports}
-        given = [
-            (permit.name, match) for permit in one.permits if permit.version == version for match in _matches(permit)
-        ]
-        for number, (flow, match) in enumerate(given):
+        matches_of_flows: list[tuple[str, dict[str, str]]] = []
+        for permit in one.permits:
+            if permit.version == version:
+                matches_of_flows += [(permit.name, match) for match in _matches(permit)]
+        for number, (flow, match) in enumerate(matches_of_flows):
             rule = {"PRIORITY": str(FIRST_PRIORITY - number), "PACKET_ACTION": "FORWARD", **match}
             rules[f"{name}|{number:04d}-{flow.replace(' ', '-')}"] = rule
         rest = {"PRIORITY": "1", "PACKET_ACTION": "DROP", "ETHER_TYPE": ETHER_TYPES[version]}
@@ -66,12 +67,13 @@ def _matches(permit: Permit) -> Iterator[dict[str, str]]:
     """The matching fields of rules, one for each combination of prefixes, port ranges and types."""
     source_key, target_key = ADDRESSES[permit.version]
     protocol = PROTOCOLS.get((permit.version, permit.protocol))
+    flags_of_replies = ESTABLISHED if permit.established else (None,)
     for source, target, low, high, flags, kind in product(
         permit.sources or (None,),
         permit.targets or (None,),
         permit.source_ports or (None,),
         permit.target_ports or (None,),
-        ESTABLISHED if permit.established else (None,),
+        flags_of_replies,
         permit.types or (None,),
     ):
         wanted = {

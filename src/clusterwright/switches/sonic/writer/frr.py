@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from clusterwright.text.templates import template
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     Tables = Mapping[str, Mapping[str, Any]]
 
@@ -97,15 +97,18 @@ def _view(tables: Tables) -> FrrFile:
         discards=_of_vrf(tables.get("STATIC_ROUTE", {})),
         networks=tuple(key.rpartition("|")[2] for key in tables.get("BGP_GLOBALS_AF_NETWORK", {})),
         prefix_lists=tuple(_prefix_line(key, row) for key, row in tables["PREFIX"].items()),
-        community_lists=tuple(
-            f"{name} {row['action']} {member}"
-            for name, row in tables["COMMUNITY_SET"].items()
-            for member in row["community_member"]
-        ),
+        community_lists=tuple(_community_lines(tables["COMMUNITY_SET"])),
         terms=tuple(_term(key, row, ip) for key, row in tables["ROUTE_MAP"].items()),
         groups=tuple(_group(key, row, tables, family) for key, row in tables["BGP_PEER_GROUP"].items()),
         neighbours=tuple(_neighbour(key, row) for key, row in tables["BGP_NEIGHBOR"].items()),
     )
+
+
+def _community_lines(sets: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each member of each community list."""
+    for name, row in sets.items():
+        for member in row["community_member"]:
+            yield f"{name} {row['action']} {member}"
 
 
 def _of_vrf(rows: Mapping[str, Any]) -> tuple[str, ...]:

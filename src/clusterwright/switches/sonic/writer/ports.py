@@ -55,8 +55,10 @@ def port_tables(view: SwitchView) -> dict[str, Any]:
         "INTERFACE": interfaces,
         "DEVICE_NEIGHBOR": neighbours,
         "PORTCHANNEL": {channel_of(bond): _channel(view, bond) for bond in view.bonds},
-        "PORTCHANNEL_MEMBER": {f"{channel_of(bond)}|{port}": {} for bond in view.bonds for port in bond.ports},
+        "PORTCHANNEL_MEMBER": {},
     }
+    for bond in view.bonds:
+        tables["PORTCHANNEL_MEMBER"] |= {f"{channel_of(bond)}|{port}": {} for port in bond.ports}
     if view.loopback is not None:
         tables["LOOPBACK_INTERFACE"] = {system.loopback: {}, f"{system.loopback}|{view.origins[0].text}": {}}
     subnet = view.host_subnet

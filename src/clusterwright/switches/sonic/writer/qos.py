@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.intent.traffic_classes import traffic_classes
@@ -37,13 +38,16 @@ def qos_tables(view: SwitchView) -> dict[str, Any]:
     queues = {str(item.number): str(item.entry.queue) for item in classes}
     scale = _scale(classes)
     port_map = {"dscp_to_tc_map": MAP, "tc_to_queue_map": MAP, "tc_to_pg_map": MAP}
+    class_of_dscp: dict[str, str] = {}
+    for item in classes:
+        class_of_dscp |= {str(dscp): str(item.number) for dscp in item.dscp}
     tables: dict[str, Any] = {
         **spread,
-        "DSCP_TO_TC_MAP": {MAP: {str(dscp): str(item.number) for item in classes for dscp in item.dscp}},
+        "DSCP_TO_TC_MAP": {MAP: class_of_dscp},
         "TC_TO_QUEUE_MAP": {MAP: queues},
         "TC_TO_PRIORITY_GROUP_MAP": {MAP: same},
         "SCHEDULER": {_scheduler_name(item): _scheduler(item, scale) for item in classes},
-        "QUEUE": {f"{port}|{item.entry.queue}": _queue(item) for port in ports for item in classes},
+        "QUEUE": {f"{port}|{item.entry.queue}": _queue(item) for port, item in product(ports, classes)},
         "WRED_PROFILE": {item.entry.name: _marking(item) for item in classes if item.entry.marking is not None},
     }
     if lossless:
@@ -81,16 +85,13 @@ def _marking(item: NumberedClass) -> dict[str, str]:
     marking = item.entry.marking
     if marking is None:
         return {}
-    colours = {
-        f"{colour}_{key}": value
-        for colour in ("green", "yellow", "red")
-        for key, value in (
-            ("min_threshold", str(marking.min_kbytes * KBYTE)),
-            ("max_threshold", str(marking.max_kbytes * KBYTE)),
-            ("drop_probability", str(marking.percent)),
-        )
-    }
-    return {"ecn": "ecn_all"} | {f"wred_{colour}_enable": "true" for colour in ("green", "yellow", "red")} | colours
+    colours = ("green", "yellow", "red")
+    profile = {"ecn": "ecn_all"} | {f"wred_{colour}_enable": "true" for colour in colours}
+    for colour in colours:
+        profile[f"{colour}_min_threshold"] = str(marking.min_kbytes * KBYTE)
+        profile[f"{colour}_max_threshold"] = str(marking.max_kbytes * KBYTE)
+        profile[f"{colour}_drop_probability"] = str(marking.percent)
+    return profile
 
 
 def _watchdog(view: SwitchView, ports: list[str]) -> dict[str, dict[str, str]]:

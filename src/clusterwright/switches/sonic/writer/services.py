@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.plan.model import format_address
@@ -32,7 +33,7 @@ def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) ->
     """The tables; without a management port servers are asked over the fabric."""
     servers = site.management
     vrf = {} if port is None else {"vrf": "mgmt"}
-    features = [name for purpose in _purposes(site, view) for name in systems()[SYSTEM].configured_for(purpose)]
+    features = list(chain.from_iterable(map(systems()[SYSTEM].configured_for, _purposes(site, view))))
     tables: dict[str, Any] = {
         "DEVICE_METADATA": {"localhost": _metadata(view)},
         "NTP_SERVER": {server: {"association_type": "server", "iburst": "on"} for server in servers.ntp},
