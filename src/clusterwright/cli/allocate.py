@@ -1,4 +1,4 @@
-"""``clusterwright allocate``: writes down what stands, so that it stays where it is while the spec grows."""
+"""``clusterwright allocate``: records places and addresses, so that they stay while the spec grows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The groups of commands in the help, as docs/daily.md has them: by what a reader wants to do."""
+"""The groups of commands in the help, as docs/daily.md has them: by the reader's task."""
 
 from __future__ import annotations
 

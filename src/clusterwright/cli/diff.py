@@ -1,4 +1,4 @@
-"""``clusterwright diff``: what a change of a spec changes, before anything is touched."""
+"""``clusterwright diff``: the consequences of a change of a spec, before anything is touched."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def diff(before: str, *, after: str, form: str, cables: Path | None, config: boo
 def _outlook(
     before: Plan, after: Plan, groups: Sequence[ConfigGroup], renamed: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """Rows on waves and jobs; one that says what is missing where clusterwright-core alone is installed."""
+    """Rows on waves and jobs; where clusterwright-core alone is installed, one that names the missing package."""
     try:
         from clusterwright.rollout.preview.outlook import expected_disturbance, outlook_rows
     except ModuleNotFoundError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -29,7 +30,7 @@ MAX_BYTES = 64 * 1024 * 1024
 VERSION = 1
 
 JUDGES: tuple[tuple[str, Compare], ...] = (
-    *((file, compare) for platform in SYSTEMS.values() for file, compare in platform.drift.items()),
+    *chain.from_iterable(platform.drift.items() for platform in SYSTEMS.values()),
     ("etc/nftables*.conf", compare_nft),
     ("etc/sysctl.d/*.conf", compare_sysctl),
     ("etc/nccl.conf", compare_variables),
@@ -64,16 +65,11 @@ def compare_running(plan: Plan, running: dict[str, dict[str, str]]) -> tuple[Dri
     unknown = sorted(running.keys() - plan.by_name.keys())
     if unknown:
         raise ClusterwrightError(f"no device of {plan.name} is called {unknown[0]}; name each folder after its device")
-    return tuple(
-        drift
-        for device, running_files in running.items()
-        for drift in drifts(
-            device,
-            {item.path: item.content.decode(errors="replace") for item in Rendering(plan).of_device(device)},
-            running_files,
-            JUDGES,
-        )
-    )
+    differences: list[Drift] = []
+    for device, running_files in running.items():
+        rendered = {item.path: item.content.decode(errors="replace") for item in Rendering(plan).of_device(device)}
+        differences.extend(drifts(device, rendered, running_files, JUDGES))
+    return tuple(differences)
 
 
 def show(plan: Plan, spec: Path, running: Iterable[str], drifts: Sequence[Drift], form: str) -> None:
@@ -110,7 +106,7 @@ def _show_text(plan: Plan, spec: Path, running: Iterable[str], drifts: Sequence[
 
 
 def _layer_of(plan: Plan, device: str) -> str:
-    return next(stack.layer for stack in cut(plan) for unit in stack.units if device in unit.devices)
+    return next(stack.layer for stack in cut(plan) if device in stack.devices)
 
 
 def _json(plan: Plan, drifts: Sequence[Drift]) -> str:

@@ -26,7 +26,7 @@ FORMATS = tuple(dict.fromkeys((*OWN_FORMATS, *plugins(INVENTORY_FORMATS))))
 
 
 def _folder_url(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str:
-    """A URL that names of pages can follow; "" for none. Raises BadParameter for what no browser opens."""
+    """A URL that names of pages can follow; "" for none. Raises BadParameter for anything but http and https."""
     if value is None:
         return ""
     if not re.fullmatch(r"https?://[^\s{}\"<>]+", value):

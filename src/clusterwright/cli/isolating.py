@@ -12,7 +12,7 @@ import click
 
 OPTION = "isolated"
 SPEC_ARGUMENTS = frozenset({"spec", "before", "after", "subject", "paths"})
-"""What commands call the arguments that name a spec."""
+"""Names of the arguments that hold a spec."""
 
 _STDIN = "-"
 _HELP = (

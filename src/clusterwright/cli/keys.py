@@ -1,4 +1,4 @@
-"""``clusterwright keys``: what the key schedule asks for, doing it, and what was done."""
+"""``clusterwright keys``: shows and carries out the key schedule, and its record."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from clusterwright.spec.text.source import reading_instead
 def amend_files(paths: tuple[str, ...], day: date) -> Iterator[tuple[str, bytes, bytes]]:
     """Files of ``paths`` with an amendable finding: name, content, amended content.
 
-    What is amended is said on standard error.
+    Prints each amendment on standard error.
     """
     settings = settings_for(Path())
     for file in spec_files(paths, settings).files:

@@ -224,8 +224,8 @@ def cli() -> None:
 def main() -> None:
     """Entry point of the ``clusterwright`` command. Exits with the status that the subcommand documents.
 
-    What a user can cause is printed as text, exit status 2; a defect of the program as a short notice, with the
-    traceback only where CLUSTERWRIGHT_DEBUG=1 asks for it.
+    Errors of users are printed as text, exit status 2; a defect of the program as a short notice, with the traceback
+    only under CLUSTERWRIGHT_DEBUG=1.
     """
     gc.set_threshold(*COLLECTOR_INTERVALS)
     atexit.register(gc.freeze)  # or the last collection walks all that the command held, just before its end
@@ -241,9 +241,10 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Put something in the places of standard streams that the caller closed: Python has none then, and the next file
-    that is opened would take such a place and everything that is printed. Nothing can be read from what stands in for
-    the input, nothing written to what stands in for the output; what goes to the errors is lost, as was asked for.
+    """Replace standard streams that the caller closed.
+
+    Without a stream the next opened file would take its number, and everything that is printed. The replaced input
+    cannot be read and the replaced output cannot be written; errors are lost, as the caller requested.
     """
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
@@ -288,7 +289,7 @@ def _run_escaped(arguments: list[str]) -> Any:
 
 
 def _tell_usage_error(error: click.ClickException) -> int:
-    """Say what is wrong with the command line, and where an option of commands belongs. Returns the exit status."""
+    """Explain a mistake in the command line, and where an option of commands belongs. Returns the exit status."""
     error.show()
     if isinstance(error, click.NoSuchOption) and error.ctx is not None and error.ctx.command is cli:
         option = error.option_name

@@ -1,4 +1,4 @@
-"""``clusterwright observe``: what is cabled, and what runs, otherwise than planned."""
+"""``clusterwright observe``: differences of cabling and running configuration from the plan."""
 
 from __future__ import annotations
 

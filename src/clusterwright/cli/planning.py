@@ -32,7 +32,7 @@ class PlannedSpec:
 
     plan: Plan
     read: Mapping[Path, frozenset[str]]
-    """The files that it was read from, each with the SHA-256 of what was read."""
+    """The files of the spec, each with the SHA-256 of the content that was read."""
 
 
 def sound_spec(path: Path) -> ClusterSpec | None:

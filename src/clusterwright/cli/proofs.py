@@ -1,12 +1,13 @@
 """Making several proofs of one tree, one after another in one process.
 
-Two processes would end a second earlier where processors are idle, and take a fifth more time of them: each copies
-every page of the network that it looks at, as looking counts references, and works out anew what proofs have in common.
+Two processes would end a second earlier on idle processors, and take a fifth more processor time: each copies every
+page of the network that it reads, as reading counts references, and computes the shared parts of proofs again.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ def prove(tree: RenderedTree, checks: Sequence[ProofCheck]) -> list[tuple[ProofC
     from clusterwright.finding import VerifyError
     from clusterwright.proofs.reading import read_together
 
-    with suppress(VerifyError):  # the checks that read such a text find it again, and say so
-        read_together(reading for check in checks for reading in check.readings(tree))
+    with suppress(VerifyError):  # the checks that read such a text fail again, and report it
+        read_together(chain.from_iterable(check.readings(tree) for check in checks))
     return [(check, _verdict(check, tree)) for check in checks if check.answers(tree)]
 
 

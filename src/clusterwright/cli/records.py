@@ -26,7 +26,9 @@ def leave_record(path: Path, key: Path, cluster: str, verdicts: Sequence[tuple[P
     """Write the state behind the last record of a log, signed. Raises ClusterwrightError when it cannot be."""
     from clusterwright.node_watch.record import RecordError, append
 
-    examples = [str(example) for _, verdict in verdicts for example in verdict.counterexamples]
+    examples: list[str] = []
+    for _, verdict in verdicts:
+        examples += map(str, verdict.counterexamples)
     entry = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "node": cluster,
@@ -51,7 +53,7 @@ def leave_record(path: Path, key: Path, cluster: str, verdicts: Sequence[tuple[P
 
 
 def show_records(path: Path, public_key: Path, form: str) -> int:
-    """What a node's log says. A log that is not as it was signed refutes, like a record of an open node."""
+    """The verdict of a node's log. A log with a wrong signature is refuted, like a record of an open node."""
     from clusterwright.proofs.records import read_records
 
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,9 +109,10 @@ def choose(plan: Plan, globs: Iterable[str], pods: Iterable[str] = ()) -> list[s
     from clusterwright.deploy.pulumi.units import cut
 
     pods = tuple(pods)
-    units = [unit for stack in choose_stacks(cut(plan), pods) for unit in stack.units] if pods else []
-    wanted = {name for unit in units for name in unit.devices}
-    names = [device.name for device in plan.devices if not pods or device.name in wanted]
+    names = [device.name for device in plan.devices]
+    if pods:
+        wanted = set(chain.from_iterable(stack.devices for stack in choose_stacks(cut(plan), pods)))
+        names = [name for name in names if name in wanted]
     globs = tuple(globs)
     if not globs:
         return names

@@ -37,7 +37,7 @@ WITHOUT_OUT = {
     "undrain": "acts on devices; `audit show` prints what was done",
     "up": "acts on devices; `audit show` prints what was done",
 }
-"""Commands that print no result which somebody would keep, each with what they do instead."""
+"""Commands without a printed result, each with its effect."""
 
 WITHOUT_JSON = {
     "audit export": "writes the record in the form of SARIF or JSON lines by its own option",

@@ -25,7 +25,9 @@ class SpecDigest:
     @property
     def by_file(self) -> Mapping[str, str]:
         """SHA-256 by file, named from the spec's folder."""
-        catalogues = [folder.absolute() / name for folder in folders("inventory") for name in _CATALOGUES]
+        catalogues: list[Path] = []
+        for folder in folders("inventory"):
+            catalogues += [folder.absolute() / name for name in _CATALOGUES]
         digests = {}
         for path, read_digests in self._reads.items():
             read = read_digests - {ABSENT}

@@ -80,12 +80,12 @@ def progress(text: str) -> None:
 
 
 def echo_styled(text: str, *, err: bool = False) -> None:
-    """Print ``text`` with the colours that are in it: whoever made it has escaped what came from elsewhere."""
+    """Print ``text`` with its colours; the caller has escaped all foreign text in it."""
     click.echo(text, nl=False, file=_raw(sys.stderr if err else sys.stdout))
 
 
 def styled_console() -> Console:
-    """A console on the standard output that may move the cursor; what it is given is to be made visible first."""
+    """A console on the standard output that may move the cursor; callers make control characters visible first."""
     from rich.console import Console
 
     return Console(file=_raw(sys.stdout))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
@@ -31,7 +32,7 @@ def tree_of_plan(plan: Plan, checks: Sequence[ProofCheck]) -> RenderedTree:
     from clusterwright.proofs.declaration import Declaration
     from clusterwright.proofs.tree import tree_of
 
-    kinds = {kind for check in checks for kind in check.kinds}
+    kinds = set(chain.from_iterable(check.kinds for check in checks))
     files_by_device, images = Rendering(plan).of_kinds_by_image(kinds)
     shared = ((image.members, image.files) for image in images)
     tree = tree_of(plan.name, files_by_device, Declaration(plan), shared, PlainFiles(plan))
@@ -44,7 +45,7 @@ def tree_in_folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]
     from clusterwright.proofs.folder import read_folder
 
     if spec is None:
-        return read_folder(folder, {kind for check in checks for kind in check.kinds_in_folder})
+        return read_folder(folder, set(chain.from_iterable(check.kinds_in_folder for check in checks)))
     plan = sound_plan(spec)
     return None if plan is None else tree_in_folder_of_plan(folder, plan, str(spec), checks)
 
@@ -58,8 +59,8 @@ def tree_in_folder_of_plan(folder: Path, plan: Plan, spec_name: str, checks: Seq
     from clusterwright.proofs.registry import CHECKS
     from clusterwright.proofs.tree import rendering_of
 
-    kinds = {kind for check in checks for kind in check.kinds_in_folder}
-    everything = {kind for check in CHECKS for kind in check.judged_kinds}
+    kinds = set(chain.from_iterable(check.kinds_in_folder for check in checks))
+    everything = set(chain.from_iterable(check.judged_kinds for check in CHECKS))
     needed = kinds if len(checks) < len(CHECKS) else None
     images = ((image.members, image.files) for image in Rendering(plan).images())
     owners = (*plan.by_name, *{artifact.device for artifact in Rendering(plan).of_site()})

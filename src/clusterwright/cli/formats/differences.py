@@ -54,16 +54,17 @@ def render_json(differences: Sequence[ObservedDifference], cluster: str, fabric:
 def render_csv(differences: Sequence[ObservedDifference]) -> str:
     """RFC 4180: a row a difference, in walking order."""
     keys = ("rack", "unit", "device", "port")
-    columns = [f"{side}{key}" for side in ("", "cable_", "target_") for key in keys]
-    rows = (
-        (
-            item.kind.value,
-            *((_record(place) or {}).get(key) for place in (item.place, item.cable, item.target) for key in keys),
-            item.message,
-        )
-        for item in differences
-    )
-    return "".join(csv_table(("kind", *columns, "message"), rows))
+    columns = ["kind"]
+    for prefix in ("", "cable_", "target_"):
+        columns += [f"{prefix}{key}" for key in keys]
+    rows = []
+    for item in differences:
+        cells: list[Any] = [item.kind.value]
+        for place in (item.place, item.cable, item.target):
+            record = _record(place) or {}
+            cells += [record.get(key) for key in keys]
+        rows.append([*cells, item.message])
+    return "".join(csv_table([*columns, "message"], rows))
 
 
 def _where(place: Place) -> str:

@@ -18,7 +18,7 @@ _SEVERITIES = {Severity.NOTE: "info", Severity.WARNING: "minor", Severity.ERROR:
 def render_gitlab(result: LintResult) -> str:
     """A list of issues: description, check_name, fingerprint, severity, location; paths from the current folder.
 
-    The report has no place of its own for what was not judged: the finding because of which says it.
+    The format has no field for rules that did not run: the finding that kept them from running names them.
     """
     prints = fingerprints(result.findings)
     unjudged = {item.because: f" {unjudged_text(item)}" for item in result.not_judged}

@@ -1,8 +1,9 @@
-"""Findings for programs. The layout is an interface: keys are added, and ``version`` counts what breaks it."""
+"""Findings for programs. The layout is an interface: keys are added, and ``version`` grows when one is changed."""
 
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.finding import Finding, Severity
@@ -22,7 +23,7 @@ def render_json(result: LintResult) -> str:
     folders that are no specs. The summary counts findings by severity, those that the settings do not select, and the
     rules that were not judged.
     """
-    unjudged = {code for item in result.not_judged for code in item.codes}
+    unjudged = set(chain.from_iterable(item.codes for item in result.not_judged))
     report = {
         "version": VERSION,
         "findings": [_record(finding) for finding in result.findings],

@@ -19,7 +19,7 @@ _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render_junit(result: LintResult, fail_on: Severity) -> str:
-    """Findings at or above ``fail_on`` are failures; lesser ones and what was not judged stand in the case's output."""
+    """Findings at or above ``fail_on`` are failures; lesser ones and skipped rules stand in the case's output."""
     cases = list(dict.fromkeys([*result.files, *(finding.position.file for finding in result.findings)]))
     failing = {finding.position.file for finding in result.findings if finding.severity >= fail_on}
     totals = {"tests": str(len(cases)), "failures": str(len(failing)), "errors": "0"}

@@ -1,4 +1,4 @@
-"""Findings for people: position, message, the line itself with a caret under the place, and what to do."""
+"""Findings for people: position, message, the line with a caret under the place, and a hint."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import chain
 from textwrap import fill
 from typing import TYPE_CHECKING, TextIO
 
@@ -49,7 +50,10 @@ def render_text(
     ClusterwrightError where it is no version.
     """
     if statistics:
-        return "".join(f"{line}\n" for line in [*_statistics(result), *([] if quiet else [_summary(result)])])
+        lines = list(_statistics(result))
+        if not quiet:
+            lines.append(_summary(result))
+        return "".join(f"{line}\n" for line in lines)
     newer = [finding for finding in result.findings if since and is_newer_than(finding.code, since)]
     earlier = [finding for finding in result.findings if finding not in newer]
     blocks = [_block(finding, source_line, colour) for finding in earlier]
@@ -60,11 +64,13 @@ def render_text(
         blocks += [_unjudged(item, colour) for item in result.not_judged]
     elif result.not_judged:
         blocks.append(_unjudged_count(result.not_judged))
-    return "".join(f"{block}\n" for block in [*blocks, *([] if quiet else [_summary(result)])])
+    if not quiet:
+        blocks.append(_summary(result))
+    return "".join(f"{block}\n" for block in blocks)
 
 
 def _statistics(result: LintResult) -> list[str]:
-    """A line for each code with findings: how many, and what an example says; most first."""
+    """A line for each code with findings: their number and an example, the most frequent first."""
     counts = Counter(finding.code for finding in result.findings)
     first = {finding.code: finding for finding in reversed(result.findings)}
     return [
@@ -99,7 +105,7 @@ def _block(finding: Finding, source_line: SourceLine, colour: bool) -> str:
 def _unjudged_count(items: Sequence[NotJudged]) -> str:
     """The number of rules that did not run, in one line: errors come first, and few readers want every code."""
     because = sorted({item.because.code for item in items})
-    rules = {code for item in items for code in item.codes}
+    rules = set(chain.from_iterable(item.codes for item in items))
     count = "no rule was judged" if any(item.is_everything for item in items) else f"{len(rules)} rules were not judged"
     return f"Because of {', '.join(because)}, {count}: `clusterwright lint --not-judged` lists them.\n"
 
@@ -145,7 +151,7 @@ def _summary(result: LintResult) -> str:
     ]
     files = f"{len(result.files)} file{'s' if len(result.files) != 1 else ''}"
     ignored = sum(1 for item in result.suppressed if item.settings)
-    rules = len({code for item in result.not_judged for code in item.codes})
+    rules = len(set(chain.from_iterable(item.codes for item in result.not_judged)))
     rest = {
         "suppressed": len(result.suppressed) - ignored,
         "ignored by the settings": ignored,

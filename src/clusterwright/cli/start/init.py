@@ -153,7 +153,7 @@ def init(
 
 
 def _answers(given: Mapping[str, int | str | None]) -> dict[str, str]:
-    """What was given, and at a terminal asked for. Raises UsageError for what is missing where nobody can be asked."""
+    """The options, completed by questions at a terminal. Raises UsageError for a missing one without a terminal."""
     missing = [key for key, value in given.items() if value is None]
     if missing and not (sys.stdin.isatty() and sys.stdout.isatty()):
         flags = " and ".join(f"--{key.replace('_', '-')}" for key in missing)
@@ -181,11 +181,9 @@ def _distribution(name: str) -> str:
     from clusterwright.spec.distribution import distribution_of, families
 
     if distribution_of(name) is None:
-        releases = [
-            f"{release.title or family.title} {release.name}"
-            for family in families().values()
-            for release in family.releases
-        ]
+        releases: list[str] = []
+        for family in families().values():
+            releases += [f"{release.title or family.title} {release.name}" for release in family.releases]
         raise click.UsageError(f"--distribution: {name} is not known. Known are {', '.join(releases)}.")
     return name
 
@@ -211,7 +209,7 @@ def _sized(
 ) -> dict[str, bytes]:
     """The spec for ``folder``, and a stub of the models that are like others.
 
-    Raises ClusterwrightError for what is unknown, cannot be sized or does not lint.
+    Raises ClusterwrightError for unknown models, for sizes that do not fit and for errors of lint.
     """
     from clusterwright.spec.hardware.catalogue import load_catalogue
     from clusterwright.start import stub

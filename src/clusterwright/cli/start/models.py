@@ -1,8 +1,9 @@
-"""``clusterwright models``: what hardware a spec can name."""
+"""``clusterwright models``: the hardware that a spec can name."""
 
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,5 +61,6 @@ def _ports(model: HardwareModel) -> str:
 
     if not model.blocks:
         return ", ".join(f"{group.name} {len(group.nics)}x{group.speed_gbps}G" for group in model.nic_groups) or "-"
-    speeds = sorted({mode.speed_gbps for block in model.blocks for mode in block.modes}, reverse=True)
+    modes = chain.from_iterable(block.modes for block in model.blocks)
+    speeds = sorted({mode.speed_gbps for mode in modes}, reverse=True)
     return ", ".join(f"{capacity(model, (), speed)}x{speed}G" for speed in speeds)

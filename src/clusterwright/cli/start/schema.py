@@ -1,4 +1,4 @@
-"""``clusterwright schema``: what an editor needs to complete a spec."""
+"""``clusterwright schema``: the JSON Schemas by which an editor completes a spec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``clusterwright bringup``: the acceptance plan of a scalable unit, and verdicts on what the tools then report."""
+"""``clusterwright bringup``: the acceptance plan of a scalable unit, and verdicts on the tools' reports."""
 
 from __future__ import annotations
 

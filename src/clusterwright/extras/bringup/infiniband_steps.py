@@ -1,10 +1,11 @@
-"""Steps before the load on InfiniBand: what is cabled, which firmware runs, how the ports are."""
+"""Steps before the load on InfiniBand: cabling, firmware, state of the ports."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.extras.bringup.rates import NEVER, OF_BIT_ERRORS, SIDE_EFFECTS, by_speed
 from clusterwright.extras.bringup.steps import AcceptanceLimits, Command, Step, Threshold
@@ -65,7 +66,8 @@ def _scanners(plan: Plan, unit: BringupUnit) -> list[Scanner]:
 def _adapter(plan: Plan, host: str, subnet: IbSubnet) -> str:
     """The RDMA device by which a host reaches a subnet."""
     model = plan.spec.catalogue[plan.by_name[host].model]
-    devices = {nic.interface: nic.rdma_device for group in model.nic_groups for nic in group.nics}
+    nics = chain.from_iterable(group.nics for group in model.nic_groups)
+    devices = {nic.interface: nic.rdma_device for nic in nics}
     ports = [cable.a.port for cable in plan.cables_of[host] if cable.b.device in subnet.switches]
     return next((devices.get(port) or port for port in ports), "its adapter there")
 

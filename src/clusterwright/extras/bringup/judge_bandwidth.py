@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
-from clusterwright.extras.bringup.matrix import across, tests_of, together
+from clusterwright.extras.bringup.matrix import Test, across, tests_of, together
 from clusterwright.extras.bringup.rates import payload_rate
 from clusterwright.extras.bringup.steps import AcceptanceLimits
 from clusterwright.extras.bringup.traffic_steps import pair_threshold
@@ -78,8 +79,10 @@ def judge_bandwidth(plan: Plan, group: str | None, text: str, name: str, limits:
 def _expected(plan: Plan, group: str) -> Iterator[tuple[Nic, Nic]]:
     for unit in unit_of(plan, group):
         ways = CabledPaths(plan, unit.fabric.name)
-        tests = [test for pairs in together(unit) for one, other in pairs for test in tests_of(unit, ways, one, other)]
-        for test in (*tests, *(test for wave in across(unit, ways) for test in wave)):
+        tests: list[Test] = []
+        for one, other in chain.from_iterable(together(unit)):
+            tests += tests_of(unit, ways, one, other)
+        for test in chain(tests, *across(unit, ways)):
             yield (test.server, str(test.near.rdma_device)), (test.client, str(test.far.rdma_device))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 
 from clusterwright.extras.bringup.steps import Round, tournament
 from clusterwright.extras.bringup.unit import BringupUnit
@@ -25,11 +26,7 @@ class Test:
 def together(unit: BringupUnit) -> tuple[Round, ...]:
     """Rounds of nodes that have the same switch on every rail: each with each other one, all rails at once."""
     schedules = [tournament(names) for names in _classes(unit)]
-    most = max(map(len, schedules), default=0)
-    return tuple(
-        tuple(pair for schedule in schedules for pair in (schedule[round_index] if round_index < len(schedule) else ()))
-        for round_index in range(most)
-    )
+    return tuple(tuple(chain(*rounds)) for rounds in zip_longest(*schedules, fillvalue=()))
 
 
 def across(unit: BringupUnit, ways: CabledPaths) -> tuple[tuple[Test, ...], ...]:

@@ -1,6 +1,6 @@
 """Ceilings of a link, a pair of NICs and a ring: computed from the link's rate and the headers on it.
 
-A link's rate (200, 400 Gb/s) is what is left after line coding and forward error correction: 400G NDR and 400G Ethernet
+A link's rate (200, 400 Gb/s) excludes line coding and forward error correction: 400G NDR and 400G Ethernet
 signal 4 × 106.25 Gb/s, of which RS(544,514) and 256b/257b leave 425 × 514/544 × 256/257 = 400 Gb/s (IEEE 802.3,
 clauses 91 and 119; InfiniBand HDR and NDR use the same codes). Only headers are still to be paid.
 

@@ -48,13 +48,15 @@ def _interfaces(unit: BringupUnit) -> str:
 
 def _cabling(plan: Plan, unit: BringupUnit) -> Step:
     nics = sum(len(nics) for nics in unit.nics.values())
-    asked = [command for platform in _platforms(plan, unit) for command in _asked(platform, platform.probes.neighbours)]
+    on_switches: list[Command] = []
+    for platform in _platforms(plan, unit):
+        on_switches += _asked(platform, platform.probes.neighbours)
     return Step(
         key="cabling",
         title="Cabling",
         commands=(
             Command("every node", "lldpcli -f json show neighbors"),
-            *asked,
+            *on_switches,
             Command("where the spec is", "clusterwright observe SPEC --lldp FILE"),
         ),
         must_hold=(
@@ -94,12 +96,12 @@ def _counters(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits, key: str,
     never = ["rx_discards_phy", "tx_errors_phy", *(f"rx_prio{priority}_discards" for priority in lossless)]
     pauses = ", ".join(f"rx_prio{priority}_pause, tx_prio{priority}_pause" for priority in lossless)
     pattern = "|".join(["rx_crc_errors_phy", "rx_symbol_err_phy", *never, "prio[0-7]_pause"])
-    on_switches = [
-        command for platform in _platforms(plan, unit) for command in _asked(platform, platform.probes.counters)
-    ]
-    instruction = (
-        f"{pauses} are compared before and after: at rest they stand still, under load they may count" if pauses else ""
-    )
+    on_switches: list[Command] = []
+    for platform in _platforms(plan, unit):
+        on_switches += _asked(platform, platform.probes.counters)
+    instruction = ""
+    if pauses:
+        instruction = f"{pauses} are compared before and after: at rest they stand still, under load they may count"
     return Step(
         key=key,
         title=title,

@@ -80,7 +80,7 @@ class AcceptanceLimits:
     """The operator's choices: how long counters are watched, and the demanded shares of the computed ceilings.
 
     ``bandwidth`` is the share of a pair's payload rate. A lane that is lost or a speed step halves a link, so that any
-    share above one half tells a degraded link from a good one; the rest is what is left to start-up and
+    share above one half tells a degraded link from a good one; the rest allows for start-up and
     acknowledgements. ``collective`` is the share of a ring's ceiling: the published aim is 90 per cent and more of the
     expected AllGather bandwidth (Building Meta's GenAI Infrastructure, 2024).
     """

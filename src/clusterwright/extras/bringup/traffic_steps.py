@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from clusterwright.extras.bringup.matrix import Test, across, tests_of, together
 from clusterwright.extras.bringup.rates import Payload, payload_rate, ring_bus_gb_per_s
 from clusterwright.extras.bringup.steps import AcceptanceLimits, Command, Step, Threshold
 from clusterwright.extras.bringup.unit import BringupUnit
-from clusterwright.extras.bringup.ways import CabledPaths, Share, share_of
+from clusterwright.extras.bringup.ways import CabledPaths, Share, Way, share_of
 from clusterwright.intent.node_nics import HostNic
 from clusterwright.intent.traffic_classes import data_class_of, traffic_class_byte
 from clusterwright.plan.model import Plan
@@ -56,7 +57,7 @@ def bandwidth_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> 
             key="bandwidth",
             title=f"Bandwidth of every pair under the same switches, {unit.rails} rails at once: {_count(rounds)}",
             commands=tuple(
-                command for test in tests_of(unit, ways, server, client) for command in _commands(plan, unit, test)
+                chain.from_iterable(_commands(plan, unit, test) for test in tests_of(unit, ways, server, client))
             ),
             must_hold=(
                 f"every pair of every round: {asked}",
@@ -73,7 +74,7 @@ def bandwidth_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> 
         )
     waves = across(unit, ways)
     if waves:
-        speeds = {_slowest(unit, test) for wave in waves for test in wave}
+        speeds = {_slowest(unit, test) for test in chain.from_iterable(waves)}
         version = unit.nics[unit.nodes[0].name][0].version
         limits_of = tuple(pair_threshold(payload_rate(unit.fabric, speed, version), limits) for speed in sorted(speeds))
         yield Step(
@@ -191,12 +192,10 @@ def ring_share(plan: Plan, unit: BringupUnit, rails: Sequence[int]) -> Share:
     ways = CabledPaths(plan, unit.fabric.name)
     names = [node.name for node in unit.nodes]
     chosen = {unit.nics[names[0]][rail].interface for rail in rails}
-    flows = [
-        test.way
-        for one, other in zip(names, [*names[1:], names[0]], strict=True)
-        for test in tests_of(unit, ways, one, other)
-        if test.near.interface in chosen
-    ]
+    flows: list[Way] = []
+    for name, next_name in zip(names, [*names[1:], names[0]], strict=True):
+        tests = tests_of(unit, ways, name, next_name)
+        flows += [test.way for test in tests if test.near.interface in chosen]
     is_hashed = unit.fabric.technology == "roce"
     manager = unit.fabric.subnet_manager
     nccl = plan.spec.nccl(unit.nodes[0].node_group)

@@ -42,7 +42,7 @@ class BringupUnit:
 
     @property
     def nic_speed_gbps(self) -> int:
-        """The speed of the slowest NIC in service: what every pair can reach."""
+        """The speed of the slowest NIC in service, which every pair can reach."""
         return min(cable.speed_gbps for cable in self.host_cables)
 
     @property

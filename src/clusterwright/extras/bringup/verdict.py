@@ -11,8 +11,8 @@ from clusterwright.finding import ClusterwrightError
 class Measurement:
     """A port or a pair that was measured.
 
-    ``subject`` names it as its label does, ``cable`` the cable at it ("" where there is none), ``reasons`` say what
-    does not hold; ``remarks`` are shown without a verdict.
+    ``subject`` names it as its label does, ``cable`` the cable at it ("" where there is none), ``reasons`` name the
+    unmet demands; ``remarks`` are shown without a verdict.
     """
 
     tool: str

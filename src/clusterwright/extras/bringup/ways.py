@@ -1,13 +1,15 @@
-"""Ways between the switches of a fabric: which cables a test may take, and what is left to each of several at once.
+"""Paths between the switches of a fabric: the cables that a test may take, and the share of each of several tests.
 
-Nobody knows beforehand which of the equal paths a test takes: a hash of its packets decides on Ethernet, the forwarding
-tables on InfiniBand. So a way is every cable that some shortest path may take: tests that share none cannot meet.
+It is unknown beforehand which of the equal paths a test takes: a hash of its packets decides on Ethernet, the
+forwarding tables on InfiniBand. So a way is every cable that some shortest path may take: tests that share none cannot
+meet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, product
 from math import comb
 
 from clusterwright.finding import ClusterwrightError
@@ -36,7 +38,10 @@ class Way:
     @property
     def hops(self) -> frozenset[tuple[str, str]]:
         """Switches with the direction in which a test may leave or enter them."""
-        return frozenset((switch, stretch.direction) for stretch in self.stretches for switch in stretch.switches)
+        hops: set[tuple[str, str]] = set()
+        for stretch in self.stretches:
+            hops.update((switch, stretch.direction) for switch in stretch.switches)
+        return frozenset(hops)
 
 
 class CabledPaths:
@@ -58,21 +63,27 @@ class CabledPaths:
 
     def cables(self, stretch: Stretch) -> list[int]:
         """The speeds in Gb/s of a stretch's cables."""
-        return [speed for switch in stretch.switches for _, speed in self._above.get(switch, ())]
+        cables = chain.from_iterable(self._above.get(switch, ()) for switch in stretch.switches)
+        return [speed for _, speed in cables]
 
     def _find(self, one: str, other: str) -> Way:
         near, far = self._climb(one), self._climb(other)
-        meeting = [(up + down, up, down) for up in range(len(near)) for down in range(len(far)) if near[up] & far[down]]
+        meeting: list[tuple[int, int, int]] = []
+        for up, down in product(range(len(near)), range(len(far))):
+            if near[up] & far[down]:
+                meeting.append((up + down, up, down))
         if not meeting:
             raise ClusterwrightError(f"Nothing of {self._fabric} leads from {one} to {other}: they cannot be tested.")
         _, up, down = min(meeting)
         stretches = (*(Stretch(switch, UP) for switch in near[:up]), *(Stretch(switch, DOWN) for switch in far[:down]))
-        return Way(stretches, min((speed for stretch in stretches for speed in self.cables(stretch)), default=None))
+        speeds = chain.from_iterable(self.cables(stretch) for stretch in stretches)
+        return Way(stretches, slowest_gbps=min(speeds, default=None))
 
     def _climb(self, switch: str) -> list[frozenset[str]]:
         levels = [frozenset({switch})]
         while levels[-1]:
-            levels.append(frozenset(upper for level in levels[-1] for upper, _ in self._above.get(level, ())))
+            cables = chain.from_iterable(self._above.get(switch, ()) for switch in levels[-1])
+            levels.append(frozenset(upper for upper, _ in cables))
         return levels[:-1]
 
 

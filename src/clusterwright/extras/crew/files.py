@@ -75,7 +75,7 @@ def _link(route: LaidRoute) -> Sequence[Any]:
 
 
 def _mission_control(routes: Iterable[LaidRoute]) -> Iterator[Sequence[Any]]:
-    """Rows numbered through; a bundle is what is pulled between two racks, and SEQ counts in it."""
+    """Rows numbered through; a bundle is pulled between two racks, and SEQ counts in it."""
     numbers: dict[tuple[str, str], int] = {}
     counted: Counter[tuple[str, str]] = Counter()
     for number, route in enumerate(routes, 1):

@@ -41,7 +41,7 @@ class CableProgress(NamedTuple):
 
 def crew_progress(inventory: Inventory, states: Mapping[tuple[str, str], str]) -> Iterator[CableProgress]:
     """Racks, then pulls, in walking order. ``states`` are words of CableProgress by a cable's lower device and port;
-    what it does not have is no work of this crew."""
+    a cable without one is no work of these technicians."""
     planned = [route for route in laid_routes(inventory) if (route.lower.device, route.lower.port) in states]
     routes = in_floor_order(planned)
     racks: dict[str, Counter[str]] = {}

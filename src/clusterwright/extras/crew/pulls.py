@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CableBundle(NamedTuple):
-    """Equal cables between two racks. ``length_from`` says what the length is from: ``positions`` or the ``tier``."""
+    """Equal cables between two racks. ``length_from`` is the source of the length: ``positions`` or the ``tier``."""
 
     from_rack: str
     to_rack: str
@@ -49,8 +49,12 @@ def bundles(routes: Iterable[LaidRoute]) -> list[CableBundle]:
         )
         for route in routes
     )  # fmt: skip
-    keys = {rack: natural_key(rack) for key in counted for rack in key[:2]}
-    return [CableBundle(*key, counted[key]) for key in sorted(counted, key=lambda ends: (keys[ends[0]], keys[ends[1]]))]
+    natural_keys: dict[str, object] = {}
+    for lower_rack, upper_rack, *_ in counted:
+        natural_keys[lower_rack] = natural_key(lower_rack)
+        natural_keys[upper_rack] = natural_key(upper_rack)
+    in_order = sorted(counted, key=lambda bundle: (natural_keys[bundle[0]], natural_keys[bundle[1]]))
+    return [CableBundle(*bundle, counted[bundle]) for bundle in in_order]
 
 
 def tray_loads(pulled: Iterable[CableBundle]) -> Iterator[TrayLoad]:

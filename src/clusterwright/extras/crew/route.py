@@ -40,8 +40,8 @@ class CableEnd(NamedTuple):
 class LaidRoute(NamedTuple):
     """A cable on its way. ``lower`` is the end at the node or the lower switch; ``colour`` is its fabric's.
 
-    ``trays`` are in order from the lower end, () within a rack and where nobody knows them; ``is_measured`` says
-    whether the length is counted from where the ends stand, rather than what the tier says.
+    ``trays`` are in order from the lower end, () within a rack and where the spec has none; ``is_measured`` is
+    true for a length computed from the ends' places, false for the tier's.
     """
 
     lower: CableEnd
@@ -86,9 +86,14 @@ def colour_code(name: str) -> str:
 
 
 def in_floor_order(routes: list[LaidRoute]) -> list[LaidRoute]:
-    """Routes by the lower end's rack, unit and port, as somebody walks."""
-    keys = {text: natural_key(text) for route in routes for text in (route.lower.rack, route.lower.port)}
-    return sorted(routes, key=lambda laid: (keys[laid.lower.rack], laid.lower.unit, keys[laid.lower.port]))
+    """Routes by the lower end's rack, unit and port, in walking order."""
+    texts = {route.lower.rack for route in routes} | {route.lower.port for route in routes}
+    natural_keys = {text: natural_key(text) for text in texts}
+
+    def place(route: LaidRoute) -> tuple[object, ...]:
+        return natural_keys[route.lower.rack], route.lower.unit, natural_keys[route.lower.port]
+
+    return sorted(routes, key=place)
 
 
 def _end(device: Device, end: Interface, cabinets: Mapping[str, str], panel: str) -> CableEnd:

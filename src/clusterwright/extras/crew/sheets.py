@@ -28,20 +28,20 @@ Label = tuple["CableEnd", "CableEnd", "LaidRoute"]
 
 
 def label_sheets(inventory: Inventory) -> Mapping[str, Iterator[str]]:
-    """File name to its pieces: ``labels-RACK-1.svg`` and so on, 24 labels each, in the order in which one walks.
+    """File name to its pieces: ``labels-RACK-1.svg`` and so on, 24 labels each, in walking order.
 
-    A label has the near end's identifier and then the far one's, the fabric's colour, and a QR code that says both.
+    A label has the near end's identifier and then the far one's, the fabric's colour, and a QR code with both.
     """
     by_rack: dict[str, list[Label]] = defaultdict(list)
     for route in in_floor_order(list(laid_routes(inventory))):
         for near, far in ((route.lower, route.upper), (route.upper, route.lower)):
             by_rack[near.rack].append((near, far, route))
     size = _COLUMNS * _ROWS
-    return {
-        f"labels-{rack}-{start // size + 1}.svg": _sheet(labels[start : start + size])
-        for rack, labels in by_rack.items()
-        for start in range(0, len(labels), size)
-    }
+    sheets: dict[str, Iterator[str]] = {}
+    for rack, labels in by_rack.items():
+        for number, start in enumerate(range(0, len(labels), size), 1):
+            sheets[f"labels-{rack}-{number}.svg"] = _sheet(labels[start : start + size])
+    return sheets
 
 
 def _sheet(labels: Sequence[Label]) -> Iterator[str]:

@@ -56,7 +56,7 @@ net.ipv4.icmp_ratelimit=0
 
 
 def bring_up(twin: Twin, state: LabState, progress: Progress) -> None:
-    """Start a twin; what an earlier one of this name left is removed first. Convergence is for the caller to await.
+    """Start a twin, and remove the rest of an earlier one of its name first. The caller awaits convergence.
 
     Raises ClusterwrightError, with every trace removed, when something does not start.
     """

@@ -1,4 +1,4 @@
-"""Comparing a running twin with its plan: sessions, every route of every switch, what is announced, and packets."""
+"""Comparing a running twin with its plan: sessions, every route of every switch, announcements, and packets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from clusterwright.child_environment import child_environment
@@ -34,7 +34,7 @@ class DidNotConverge(ClusterwrightError):
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A difference between twin and plan: on which device, and what."""
+    """A difference between twin and plan, with its device."""
 
     device: str
     message: str
@@ -73,7 +73,7 @@ def check(twin: Twin) -> CheckResult:
         switches=len(twin.views),
         sessions=sum(len(view.sessions) for view in twin.views) // 2,
         routes=sum(len(routes) for routes in expected.ports.values()),
-        paths=sum(len(ports) for routes in expected.ports.values() for ports in routes.values()),
+        paths=sum(sum(map(len, routes.values())) for routes in expected.ports.values()),
         pairs=len(tried),
         traces=tuple((item.source.node.name, *item.switches, item.target.node.name) for item in traced),
         widths=_widths(twin, expected),
@@ -124,7 +124,7 @@ def check_routes(twin: Twin, expected: ExpectedRoutes) -> list[Deviation]:
     """Differences between the kernel's routing tables and the expected ports of every prefix."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         problem_lists = pool.map(lambda view: _route_problems(twin, view, expected), twin.views)
-        return [problem for problems in problem_lists for problem in problems]
+        return list(chain.from_iterable(problem_lists))
 
 
 def kernel_routes(twin: Twin, switch: str) -> dict[str, frozenset[str]]:
@@ -173,7 +173,7 @@ def _route_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> l
 def _check_sessions(twin: Twin, expected: ExpectedRoutes) -> list[Deviation]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         problem_lists = pool.map(lambda view: _session_problems(twin, view, expected), twin.views)
-        return [problem for problems in problem_lists for problem in problems]
+        return list(chain.from_iterable(problem_lists))
 
 
 def _session_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> list[Deviation]:
@@ -238,16 +238,11 @@ def _path_faults(twin: Twin, switches: tuple[str, ...], arrived: bool) -> list[s
 
 def _widths(twin: Twin, expected: ExpectedRoutes) -> dict[tuple[str, int], int]:
     hosts = set(twin.racks.values())
-    return dict(
-        sorted(
-            Counter(
-                (twin.view_of[name].device.role, len(ports))
-                for name, routes in expected.ports.items()
-                for prefix, ports in routes.items()
-                if prefix in hosts
-            ).items()
-        )
-    )
+    widths = Counter[tuple[str, int]]()
+    for name, routes in expected.ports.items():
+        role = twin.view_of[name].device.role
+        widths.update((role, len(ports)) for prefix, ports in routes.items() if prefix in hosts)
+    return dict(sorted(widths.items()))
 
 
 def _sampled(items: list[tuple[Endpoint, Endpoint]], most: int) -> list[tuple[Endpoint, Endpoint]]:

@@ -1,12 +1,13 @@
-"""Which switches and nodes of a fabric a lab copies: all of them, or a cut that one machine can carry.
+"""The switches and nodes of a fabric that a lab copies: all of them, or a cut that one machine can carry.
 
-A cut leaves out whole racks and whole pods, and where that is not enough, equal shares of the switches above. What
-stays keeps its name, its AS number, its addresses and its ports: the twin is a part of the plan, not another plan.
+A cut leaves out whole racks and whole pods, and where that is not enough, equal shares of the switches above. Switches
+keep their names, AS numbers, addresses and ports: the twin is a part of the plan, not another plan.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ _RACKS_OF_A_CUT = 2
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What to keep. ``pods`` by name (``p00``) or number (``pod0``), () for as many as fit; ``racks`` of each pod,
+    """The size of a cut. ``pods`` by name (``p00``) or number (``pod0``), () for as many as fit; ``racks`` of each pod,
     ``routers`` in total and ``nodes`` in total at most; None for no limit of that kind."""
 
     pods: tuple[str, ...] = ()
@@ -51,22 +52,29 @@ def kept_switches(plan: Plan, fabric: str, cut: Cut) -> tuple[Device, ...]:
     limited = cut.routers is not None and cut.routers < len(switches)
     pods = _pods(plan, bottoms, cut.pods) or (list(bottoms)[:_PODS_OF_A_CUT] if limited else list(bottoms))
     if cut.routers is None or not limited:
-        return _with_uppers(plan, switches, [bottom for pod in pods for bottom in bottoms[pod][: cut.racks]], None)
+        return _with_uppers(plan, switches, _first_of_pods(bottoms, pods, cut.racks), None)
     uppers = Counter((device.tier, device.group, device.plane) for device in switches if plan.level(device) > 0)
     racks = cut.racks or max(len(bottoms[pod]) for pod in pods)
     least = min(racks, _RACKS_OF_A_CUT)
     for width in range(max(uppers.values(), default=1), 0, -1):
-        kept = _with_uppers(plan, switches, [bottom for pod in pods for bottom in bottoms[pod][:1]], width)
+        kept = _with_uppers(plan, switches, _first_of_pods(bottoms, pods, 1), width)
         room = (cut.routers - (len(kept) - len(pods))) // len(pods)
         if room >= least:
-            chosen = [bottom for pod in pods for bottom in bottoms[pod][: min(room, racks)]]
-            kept = _with_uppers(plan, switches, chosen, width)
+            kept = _with_uppers(plan, switches, _first_of_pods(bottoms, pods, min(room, racks)), width)
             if len(kept) <= cut.routers:
                 return kept
     raise ClusterwrightError(
         f"{plan.name}: {cut.routers} routers are too few for {least} racks in each of {len(pods)} pods and one switch"
         " of every group above them. Allow more with --routers, or fewer pods with --cut."
     )
+
+
+def _first_of_pods(bottoms: Mapping[str, Sequence[Device]], pods: Iterable[str], most: int | None) -> list[Device]:
+    """The first switches of the lowest tier of each pod, at most ``most`` a pod."""
+    first: list[Device] = []
+    for pod in pods:
+        first += bottoms[pod][:most]
+    return first
 
 
 def kept_nodes(plan: Plan, fabric: str, switches: Sequence[Device], limit: int | None) -> tuple[Device, ...]:

@@ -169,7 +169,9 @@ def announce_again(folder: Path, version: int) -> None:
 
 
 def _vtysh(folder: Path, commands: Iterable[str]) -> str:
-    words = [word for command in commands for word in ("-c", command)]
+    words: list[str] = []
+    for command in commands:
+        words += ["-c", command]
     ended = subprocess.run(
         ["vtysh", "--vty_socket", str(folder), "-d", "bgpd", *words],
         capture_output=True,

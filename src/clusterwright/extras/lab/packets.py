@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import chain, product
 
 from clusterwright.child_environment import child_environment
 from clusterwright.extras.lab.namespaces import inside
@@ -91,7 +92,7 @@ def endpoints(twin: Twin) -> tuple[Endpoint, ...]:
 
 def pairs(ends: Sequence[Endpoint]) -> list[tuple[Endpoint, Endpoint]]:
     """Every NIC with the NIC of its rail on every other node."""
-    return [(a, b) for a in ends for b in ends if a.node is not b.node and a.rail == b.rail]
+    return [(a, b) for a, b in product(ends, repeat=2) if a.node is not b.node and a.rail == b.rail]
 
 
 def unreached(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]]) -> list[tuple[Endpoint, Endpoint]]:
@@ -166,7 +167,7 @@ def trace(twin: Twin, source: Endpoint, target: Endpoint) -> Trace:
 
 
 def _ends(wanted: Sequence[tuple[Endpoint, Endpoint]]) -> Iterable[Endpoint]:
-    return dict.fromkeys(end for pair in wanted for end in pair)
+    return dict.fromkeys(chain.from_iterable(wanted))
 
 
 @contextmanager

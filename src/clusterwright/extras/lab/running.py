@@ -1,6 +1,6 @@
 """Traces of a running lab on the machine: a folder, namespaces, limits of the kernel. And their removal.
 
-Whatever a killed command left is found by name: namespaces by their prefix, processes by the namespace they run in,
+Traces of a killed command are found by name: namespaces by their prefix, processes by the namespace they run in,
 the kernel's former limits in a file that was written before they were raised.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clusterwright.extras.lab.cut import Cut, kept_nodes, kept_switches
@@ -51,7 +52,7 @@ class Twin:
     @cached_property
     def interfaces(self) -> Mapping[tuple[str, str], str]:
         """The kernel's name of each port, by device and port."""
-        ends = [end for cable in self.cables for end in (cable.a, cable.b)]
+        ends = chain.from_iterable((cable.a, cable.b) for cable in self.cables)
         names = {(end.device, end.port): interface_name(end.port) for end in ends}
         if len({(device, name) for (device, _), name in names.items()}) < len(names):
             raise ClusterwrightError(f"{self.plan.name}: two ports of one switch would get one interface name.")

@@ -1,4 +1,4 @@
-"""A Grafana dashboard for each fabric: what of it answers, what it carries, which links have errors."""
+"""A Grafana dashboard for each fabric: its answering devices, its traffic, its links with errors."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def monitoring_files(inventory: Inventory) -> Mapping[str, Iterable[str]]:
-    """File name to its pieces. What the site does not have (telemetry, SNMP, switches that ANTA tests) has no file."""
+    """File name to its pieces. Parts that the site lacks (telemetry, SNMP, switches that ANTA tests) have no file."""
     neighbours = expected_neighbours(inventory)
     tested = anta_inventory(inventory)
     collected, snmp = gnmic_configuration(inventory), snmp_targets(inventory)

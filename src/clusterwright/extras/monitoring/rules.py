@@ -1,4 +1,4 @@
-"""Recording rules and alerts for Prometheus: how much of each fabric answers, against what is planned."""
+"""Recording rules and alerts for Prometheus: the answering part of each fabric, compared with the plan."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Alert:
     summary: str
     """A template of Prometheus."""
     page: str
-    """The page of `clusterwright report` on what fired, a template too."""
+    """The page of `clusterwright report` on the subject of an alert, a template too."""
     concerns: Callable[[Record], bool]
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -49,7 +49,8 @@ class Alert:
 def alerting_rules(inventory: Inventory) -> dict[str, Any]:
     """The file of rules. The job that asks whether devices answer is called as the cluster is, and its targets are
     those of ``targets.json``; octets and errors are IF-MIB's, as snmp_exporter has them. Planned numbers stand in the
-    alerts, so that what is never asked is missed too. ``report`` is the page of the report on what an alert is about.
+    alerts, so that a device that is never polled is missed too. ``report`` is the page of the report on an alert's
+    subject.
     """
     cluster = inventory.plan.name
     chosen = f'cluster="{cluster}", fabric!=""'

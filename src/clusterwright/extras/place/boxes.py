@@ -1,8 +1,8 @@
-"""Boxes: how a block of ranks is cut out of the grid so that little of what it sends leaves it.
+"""Boxes: blocks of ranks, cut out of the grid so that little of their traffic leaves them.
 
 A block of s ranks is a box with a divisor of each axis as its side, and all blocks of one size are equal boxes side by
-side. Boxes nest: a pod's holds whole racks', a rack's whole nodes'. What leaves a box is exact, by counting along each
-stream's axes where neighbours lie in different boxes.
+side. Boxes nest: a pod's holds whole racks', a rack's whole nodes'. The traffic that leaves a box is exact, by counting
+along each stream's axes where neighbours lie in different boxes.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ def chains(job: Job, streams: tuple[Stream, ...], capacities: tuple[int, ...], p
     """
     leaving = _Leaving(job, streams)
     whole: Box = tuple(job.sizes[axis] for axis in AXES)
-    kept_chains: list[Chain] = [()]
+    outer_chains: list[Chain] = [()]
     for capacity in capacities:
-        kept_chains = [
-            (*chain, box)
-            for chain in kept_chains
-            for box in _blocks(leaving, chain[-1] if chain else whole, capacity, per_node)
-        ]
-    return tuple(
-        (*chain, box)
-        for chain in kept_chains
-        for box in _best(leaving, chain[-1] if chain else whole, per_node)[:BOXES_KEPT]
-    )
+        longer_chains: list[Chain] = []
+        for chain in outer_chains:
+            outer_box = chain[-1] if chain else whole
+            longer_chains += [(*chain, box) for box in _blocks(leaving, outer_box, capacity, per_node)]
+        outer_chains = longer_chains
+    whole_chains: list[Chain] = []
+    for chain in outer_chains:
+        outer_box = chain[-1] if chain else whole
+        whole_chains += [(*chain, box) for box in _best(leaving, outer_box, per_node)[:BOXES_KEPT]]
+    return tuple(whole_chains)
 
 
 def sequence(job: Job, chain: Chain, streams: tuple[Stream, ...]) -> Ints:

@@ -1,4 +1,4 @@
-"""``clusterwright place``: which nodes and GPUs the ranks of a job get, and what crosses each layer of the topology."""
+"""``clusterwright place``: the nodes and GPUs of a job's ranks, and the traffic across each layer of the topology."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Placing a job: nested boxes of its grid onto nested domains, and what a scheduler would have done instead.
+"""Placing a job: nested boxes of its grid onto nested domains, and the placement of a scheduler for comparison.
 
 A sequence of node-sized blocks goes into few domains, whole blocks into one where they fit. Ranks of jobs so small that
-every pair can be tried are exchanged while that helps. What counts are the bytes by the highest layer that they cross.
+every pair can be tried are exchanged while that helps. Each byte counts at the highest layer that it crosses.
 """
 
 from __future__ import annotations

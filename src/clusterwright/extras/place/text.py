@@ -48,7 +48,7 @@ def rankfile(room: Room, placement: Placement) -> str:
 
 
 def hostfile(room: Room, placement: Placement) -> str:
-    """The node of each rank, a line a rank: what Slurm reads from SLURM_HOSTFILE."""
+    """The node of each rank, a line a rank, in the form of SLURM_HOSTFILE."""
     return "".join(f"{room.nodes[node]}\n" for node in placement.node_of.tolist())
 
 

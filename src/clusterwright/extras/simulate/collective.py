@@ -1,8 +1,8 @@
-"""A collective on a planned fabric, for several seeds: how near it comes to what the fabric could carry.
+"""A collective on a planned fabric, for several seeds: its time compared with even spreading over the fabric.
 
 All connections of a phase run at once and carry equal data, dealt message by message over their queue pairs, so that
 each flow carries its share. The slowest flow decides when a phase ends. With max-min fair sharing its rate is the share
-on its most crowded link, so a phase lasts as long as the fullest link that the job uses needs for what it was given.
+on its most crowded link, so a phase lasts as long as the fullest link that the job uses needs for its data.
 The ideal is the same with every switch spreading evenly, packet by packet, over all of its equal-cost links.
 
 On a fabric with adaptive routing, switches divide packets by the loads of their links (``adaptive``) unless a hash is
@@ -41,8 +41,8 @@ class SeedResult:
     """One seed's result.
 
     ``seconds`` is the time of the whole collective when each NIC has one gigabit for each peer of a phase (2^k in the
-    k-th phase of recursive doubling), ``ideal_seconds`` that under even spreading, ``line_seconds`` what the NICs alone
-    would take, ``average_seconds`` what the average connection takes where it waits for no other. ``load`` is each
+    k-th phase of recursive doubling), ``ideal_seconds`` that under even spreading, ``line_seconds`` that of the
+    NICs alone, ``average_seconds`` that of the average connection where it waits for no other. ``load`` is each
     link's data in gigabits over all phases, ``even_load`` the same under even spreading, ``job_load`` the part that is
     the job's own.
     """
@@ -84,8 +84,8 @@ class _Prepared:
 def simulate(network: FabricGraph, question: Simulation, seeds: Sequence[int]) -> tuple[SeedResult, ...]:
     """One outcome a seed; a seed draws queue pair numbers and placement. Switches hash as they are told.
 
-    Raises ClusterwrightError for a job that the cluster cannot hold, for nodes that no path joins and for what switches
-    cannot hash.
+    Raises ClusterwrightError for a job that the cluster cannot hold, for nodes that no path joins and for fields that
+    switches cannot hash.
     """
     return compare(network, question, (question.transport,), seeds)[0]
 
@@ -93,7 +93,7 @@ def simulate(network: FabricGraph, question: Simulation, seeds: Sequence[int]) -
 def compare(
     network: FabricGraph, question: Simulation, transports: Sequence[FlowTransport], seeds: Sequence[int]
 ) -> tuple[tuple[SeedResult, ...], ...]:
-    """The outcomes of a question under each of ``transports`` instead of its own; what they share is done once.
+    """The outcomes of a question under each of ``transports`` instead of its own; shared work is done once.
 
     Raises ClusterwrightError as ``simulate`` does.
     """

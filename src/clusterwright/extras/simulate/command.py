@@ -1,10 +1,11 @@
-"""``clusterwright simulate``: what a collective gets out of the planned fabric, flow by flow."""
+"""``clusterwright simulate``: the bandwidth of a collective on the planned fabric, flow by flow."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,11 +147,11 @@ def _profile(plan: Plan, fabric: str, nodes: str | None) -> NcclProfile | None:
     if nodes is not None:
         profile = plan.spec.nccl(nodes)
         return profile if profile is not None and profile.fabric == fabric else None
-    on_it = [nccl_profile for nccl_profile in plan.spec.nccl_profiles if nccl_profile.fabric == fabric]
-    if len(on_it) > 1:
-        groups = ", ".join(name for attachment in on_it for name in attachment.nodes)
+    profiles = [profile for profile in plan.spec.nccl_profiles if profile.fabric == fabric]
+    if len(profiles) > 1:
+        groups = ", ".join(chain.from_iterable(profile.nodes for profile in profiles))
         raise ClusterwrightError(f"Several NCCL profiles use {fabric}. Name a node group with --nodes: {groups}.")
-    return next(iter(on_it), None)
+    return next(iter(profiles), None)
 
 
 def _hashing(network: FabricGraph, asked: str) -> Iterator[dict[str, str]]:

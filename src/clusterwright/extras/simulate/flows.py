@@ -71,7 +71,7 @@ _FLOWS_AT_ONCE = 1 << 21  # bounds memory
 
 @dataclass(frozen=True, slots=True)
 class FlowTransport:
-    """How data travels: what switches ``hash``, ``qps`` queue pairs a connection, where ``source_port`` comes from."""
+    """The transport: the ``hash`` of switches, ``qps`` queue pairs a connection, the rule of ``source_port``."""
 
     hash: str
     qps: int
@@ -113,7 +113,7 @@ class FlowMaker:
 def flow_maker(network: FabricGraph, transport: FlowTransport) -> FlowMaker:
     """Prepare a network's switches and NICs for hashing.
 
-    Raises ClusterwrightError for what its switches cannot hash, or where nothing is known of how they do.
+    Raises ClusterwrightError for fields that its switches cannot hash, and for switches whose hash is unknown.
     """
     if transport.hash == PATH_PINNING:
         return FlowMaker(network=network, transport=transport, chooser=pinned_chooser(network), fields=None)

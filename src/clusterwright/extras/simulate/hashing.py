@@ -6,8 +6,8 @@ and seed are those that the tier's switches are told (``clusterwright.intent.has
 seed, and the group member is its 16 bits modulo the group's size.
 
 A CRC is linear: with one polynomial everywhere a seed only renames the choices, and flows that met once would meet
-again (polarisation). For the same reason it is the XOR of what each field adds: fields are hashed once per NIC, not
-once per flow.
+again (polarisation). For the same reason it is the XOR of each field's contribution: fields are hashed once per NIC,
+not once per flow.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _ports_added(kind: Crc, *, queue_pairs: bool) -> Hashes:
 
 
 def _added(layer: SimulatedHashing, field: Bytes, behind: int, *, pair: bool = False) -> Hashes:
-    """What a field with ``behind`` bytes and perhaps the queue pair after it adds; nothing where it is not hashed."""
+    """The contribution of a field with ``behind`` bytes and perhaps the queue pair after it; none if not hashed."""
     if pair and not layer.queue_pairs:
         return np.zeros(len(field), np.uint16)
     after = behind + (_UDF_BYTES if layer.queue_pairs and not pair else 0)

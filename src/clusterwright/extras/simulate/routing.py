@@ -1,8 +1,8 @@
-"""Which links a switch chooses from on the way to each destination: shortest valley-free paths, as BGP's best are.
+"""The links that a switch chooses from on the path to each destination: shortest valley-free paths, as BGP's best are.
 
 A switch that has a way down takes it; one that has none goes up, towards the nearest switch that has. Where switches or
-cables are out of service, groups shrink to what still reaches the destination. Aggregated prefixes, which would hide a
-failure from the far side, are not modelled.
+cables are out of service, groups shrink to the links that still reach the destination. Aggregated prefixes, which would
+hide a failure from the far side, are not modelled.
 """
 
 from __future__ import annotations

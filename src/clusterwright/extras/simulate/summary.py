@@ -34,8 +34,8 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class CrowdedLink:
-    """A link of the job with its ``seed``: how long it is busy over the ideal time of the whole collective, and how
-    much it carries over what it would carry if switches spread evenly."""
+    """A link of the job with its ``seed``: how long it is busy over the ideal time of the whole collective, and its
+    data relative to that under even spreading."""
 
     name: str
     seed: int

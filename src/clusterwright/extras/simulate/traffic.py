@@ -82,7 +82,7 @@ SAMPLED = 8
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What to send: ``channels`` connections to each peer on each rail; without ``pxn`` an all-to-all's data goes from
+    """The traffic: ``channels`` connections to each peer on each rail; without ``pxn`` an all-to-all's data goes from
     the NIC of the sending GPU straight to that of the receiving one, across rails."""
 
     collective: str

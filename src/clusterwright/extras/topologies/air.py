@@ -30,7 +30,7 @@ _MANAGEMENT = "Air's own management network stands in its place"
 
 
 def air_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
-    """``topology.json`` for Air's import, and ``left-out.csv`` with what Air cannot simulate.
+    """``topology.json`` for Air's import, and ``left-out.csv`` with the devices that Air cannot simulate.
 
     Raises ClusterwrightError for a cluster without a switch that Air simulates.
     """
@@ -50,7 +50,7 @@ def air_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
 
 
 class _Topology:
-    """The simulated nodes and links, and what is left out with its reason."""
+    """The simulated nodes and links, and the omitted devices with their reasons."""
 
     def __init__(self, inventory: Inventory) -> None:
         self._spec = inventory.plan.spec

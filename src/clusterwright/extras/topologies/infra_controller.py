@@ -1,4 +1,4 @@
-"""What NVIDIA's infra controller is to expect: its tables of machines, NVLink switches and racks.
+"""The expected machines, NVLink switches and racks of NVIDIA's infra controller.
 
 Keys are those that `replace-all` of its admin CLI reads (NVIDIA/infra-controller, crates/admin-cli/src:
 expected_machines/common.rs, expected_switch/common.rs, expected_rack/common.rs), labels of racks those of
@@ -29,8 +29,8 @@ _MISSING_COLUMNS = ("file", "device", "key", "comes_from")
 
 
 def infra_controller_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
-    """``expected_machines.json``, ``expected_switches.json``, ``expected_racks.json``, and in ``missing.csv`` what a
-    person adds before the admin CLI takes them.
+    """``expected_machines.json``, ``expected_switches.json``, ``expected_racks.json``, and in ``missing.csv`` the
+    values that a person adds before the admin CLI takes them.
 
     Raises ClusterwrightError where no node has a BMC.
     """
@@ -50,7 +50,7 @@ def infra_controller_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
 
 
 class _Tables:
-    """The entries of the files, and what they lack."""
+    """The entries of the files, and their missing values."""
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
@@ -93,7 +93,7 @@ class _Tables:
         return entries
 
     def _entry(self, file: str, device: Device, serial_key: str) -> dict[str, Any]:
-        """What machines and switches have in common; a key without a value is left out and noted as missing."""
+        """The common keys of machines and switches; a key without a value is omitted and noted as missing."""
         noted = self._spec.overlay.by_end.get((device.name, ""))
         mac = self._spec.noted_macs.get((device.name, _BMC))
         entry: dict[str, Any] = {}

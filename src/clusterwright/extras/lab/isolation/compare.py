@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
+from clusterwright.artifact import Artifact
 from clusterwright.extras.lab.isolation.expectation import EVERY_PLACE, INPUT, LISTS, OUTPUT, PacketExpectation, Trip
 from clusterwright.extras.lab.isolation.members import Stage, set_stage
 from clusterwright.extras.lab.isolation.node_rules import booting, judging, opened
@@ -90,17 +92,15 @@ def rendered_filters(twin: Twin) -> RenderedTree:
     """Files of a twin's plan with filters: of its switches, and of all hosts behind them."""
     plan = twin.plan
     near = {cable.a.device for cable in plan.cables if cable.fabric == twin.fabric and cable.b.device in twin.view_of}
-    return tree_of(
-        plan.name,
-        (
-            artifact
-            for entry in RENDERERS
-            if entry.kind in _KINDS
-            for device in plan.devices
-            if (device.name in twin.view_of or device.name in near) and entry.applies(plan, device)
-            for artifact in entry.render(plan, device)
-        ),
-    )
+    devices = [device for device in plan.devices if device.name in twin.view_of or device.name in near]
+    artifacts: list[Artifact] = []
+    for renderer in RENDERERS:
+        if renderer.kind not in _KINDS:
+            continue
+        for device in devices:
+            if renderer.applies(plan, device):
+                artifacts += renderer.render(plan, device)
+    return tree_of(plan.name, artifacts)
 
 
 def compare(twin: Twin, tree: RenderedTree) -> IsolationResult:
@@ -139,7 +139,7 @@ def compare(twin: Twin, tree: RenderedTree) -> IsolationResult:
                 )
             probes, differences = [*probes, *phase_probes], [*differences, *phase_differences]
     return IsolationResult(
-        zones=len({zone for member in stage.members for zone in member.zones}),
+        zones=len(set(chain.from_iterable(member.zones for member in stage.members))),
         members=len(stage.members),
         pairs=len({(probe.trip.sender.name, probe.trip.receiver.name) for probe in probes}),
         nodes=sum(member.running is not None for member in stage.members),
@@ -180,7 +180,7 @@ def _phase(
 
 
 def _exchange(traffic: StageSockets, probes: list[Probe]) -> Seen:
-    """Everything once; what should have arrived and did not is tried again."""
+    """Every probe once; missing ones that should have arrived are sent again."""
     seen = traffic.exchange(probes)
     for _ in range(_ATTEMPTS - 1):
         missing = [
@@ -266,13 +266,16 @@ def _has_flow(stage: Stage, probe: Probe) -> bool:
 
 
 def _first_port(declared: DeclaredIsolation) -> int:
-    """The first of a row of ports that no flow knows. Raises ClusterwrightError when there is no such row."""
-    wanted = (len(_PHASES) + 2) * _PORTS_OF_A_PHASE
-    taken = [bounds for flow in declared.flows if flow.ports is not None for bounds in flow.ports.bounds]
-    for port in range(_FIRST_PORTS.start, _FIRST_PORTS.stop - wanted, 7):
-        if all(high + 1 < port or low - 1 > port + wanted for low, high in taken):
+    """The first of consecutive ports that no flow contains. Raises ClusterwrightError when there are none."""
+    count = (len(_PHASES) + 2) * _PORTS_OF_A_PHASE
+    taken: list[tuple[int, int]] = []
+    for flow in declared.flows:
+        if flow.ports is not None:
+            taken += flow.ports.bounds
+    for port in range(_FIRST_PORTS.start, _FIRST_PORTS.stop - count, 7):
+        if all(high + 1 < port or low - 1 > port + count for low, high in taken):
             return port
     raise ClusterwrightError(
-        f"no {wanted} ports in a row from {_FIRST_PORTS.start} to {_FIRST_PORTS.stop} are free of flows, to try"
+        f"no {count} ports in a row from {_FIRST_PORTS.start} to {_FIRST_PORTS.stop} are free of flows, to try"
         " packets with."
     )

@@ -1,6 +1,6 @@
 """The declared fate of a packet: the filter that stops it, or that it arrives.
 
-Every place is asked what it should let pass (docs/isolation.md), by the model that the proof compares text with.
+Every filter decides as it should (docs/isolation.md), by the model that the proof compares text with.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_network
+from itertools import chain
 
 from clusterwright.extras.lab.twin import Twin, interface_name
 from clusterwright.finding import ClusterwrightError, VerifyError
@@ -96,13 +97,13 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> St
     if not any(zone.on(twin.fabric) for zone in declared.zones):
         raise ClusterwrightError(f"{twin.plan.name}: no zone is on {twin.fabric}, so there is nothing to compare.")
     numbers = InterfaceNumbers()
-    nodes = {
-        (name, node_filter.file): node_filter
-        for node_filter in node_filters(tree, declared, numbers)
-        for name in node_filter.nodes
-    }
-    # Some track connections, which the places where lists are tried do not.
-    lists = tuple(e for group in port_groups(tree, declared) if not group.reader.is_stateful for e in group.filters())
+    nodes: dict[tuple[str, str], NodeFilter] = {}
+    for node_filter in node_filters(tree, declared, numbers):
+        for name in node_filter.nodes:
+            nodes[name, node_filter.file] = node_filter
+    # Lists that track connections are left out: the places where lists are tried do not track any.
+    groups = [group for group in port_groups(tree, declared) if not group.reader.is_stateful]
+    lists = tuple(chain.from_iterable(group.filters() for group in groups))
     for (error, _), *_ in tree.left_open.values():
         raise VerifyError(error)
     hosts = []
@@ -188,7 +189,7 @@ def _host(twin: Twin, declared: DeclaredIsolation, cable: Cable, number: int) ->
 
 
 def _outside(twin: Twin, declared: DeclaredIsolation) -> Iterator[Member]:
-    """One for each zone beyond the fabric, all in one namespace: whoever is out there can send from every address.
+    """A member for each zone beyond the fabric, all in one namespace: each can send from every address.
 
     Zones of the cluster's other fabrics are among them, as nothing of theirs may come over this one either.
     """
@@ -220,19 +221,19 @@ def _outside(twin: Twin, declared: DeclaredIsolation) -> Iterator[Member]:
 
 
 def _borders(twin: Twin, declared: DeclaredIsolation, lists: Sequence[PortFilter]) -> Iterator[BorderPort]:
-    """The spec's borders on this fabric; whoever lies behind none of them has to come through the first.
+    """The spec's borders on this fabric; zones behind none of them come through the first.
 
-    Without any, the outside joins at a switch of the highest tier, unfiltered.
+    Without any border, the outside joins at a switch of the highest tier, unfiltered.
     """
     border_declarations = [
         border for border in declared.borders if border.fabric == twin.fabric and border.switch in twin.view_of
     ]
     unassigned = {zone.name for zone in declared.zones}
-    strangers = unassigned - {name for border in border_declarations for name in border.zones}
+    elsewhere = unassigned.difference(*(border.zones for border in border_declarations))
     for index, border in enumerate(border_declarations):
         inward = _list(lists, BORDER_IN, border.switch, border.port)
         outward = _list(lists, BORDER_OUT, border.switch, border.port)
-        zones = frozenset(unassigned & set(border.zones)) | (strangers if index == 0 else frozenset())
+        zones = frozenset(unassigned & set(border.zones)) | (elsewhere if index == 0 else frozenset())
         unassigned -= zones
         yield BorderPort(name=border.name, switch=border.switch, zones=zones, inward=inward, outward=outward)
     if not border_declarations:

@@ -1,6 +1,6 @@
 """The rule sets in the nodes' namespaces: loaded where they are missing, changed for a phase, and put back.
 
-What a node had is written into the lab's folder before anything else is loaded, so that the next check puts it back
+A node's former rules are written into the lab's folder before others are loaded, so that the next check restores them
 after one that was killed; `lab down` takes the folder with the namespaces.
 """
 
@@ -57,18 +57,16 @@ def booting(stage: Stage, tree: RenderedTree) -> Iterator[None]:
 def opened(stage: Stage, hooks: Collection[str]) -> Iterator[None]:
     """Within, the nodes' rules at these hooks accept everything first.
 
-    What a killed command left open is closed before that.
+    Rules that a killed command left open are closed before that.
     """
     for member in _nodes(stage):
         _close(member)
     try:
         for member in _nodes(stage):
-            lines = [
-                f'insert rule {table} {chain} accept comment "{_CONTROL}"\n'
-                for table, body in _TABLES.findall(_listed(member))
-                for chain, hook in _HOOKS.findall(body)
-                if hook in hooks
-            ]
+            lines: list[str] = []
+            for table, body in _TABLES.findall(_listed(member)):
+                chains = [chain for chain, hook in _HOOKS.findall(body) if hook in hooks]
+                lines += [f'insert rule {table} {chain} accept comment "{_CONTROL}"\n' for chain in chains]
             _load(member, "".join(lines))
         yield
     finally:

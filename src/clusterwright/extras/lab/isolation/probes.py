@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
+from itertools import product
 
 from clusterwright.extras.lab.isolation.expectation import PacketExpectation, Trip
 from clusterwright.extras.lab.isolation.members import Member, Stage
@@ -42,7 +43,7 @@ ERROR, REPLY, ANSWER, OTHER = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A packet to be sent: what ``kind`` it is, where it should be ``stopped`` ("" when it should arrive)."""
+    """A packet to be sent: its ``kind``, and the filter where it should be ``stopped`` ("" when it should arrive)."""
 
     number: int
     kind: str
@@ -111,13 +112,10 @@ def answer_of(probe: Probe, number: int, expectation: PacketExpectation) -> Prob
 
 
 def unjudged_pairs(stage: Stage) -> list[tuple[Member, Member]]:
-    """Who could send to whom without meeting any filter, were there the way that the spec does not declare."""
-    return [
-        (a, b)
-        for a in stage.members
-        for b in stage.members
-        if a.is_outside and not b.is_outside and _is_open(stage, a, b)
-    ]
+    """Senders outside and receivers inside with no filter between them, on a path that the spec does not declare."""
+    outside = [member for member in stage.members if member.is_outside]
+    inside = [member for member in stage.members if not member.is_outside]
+    return [(sender, receiver) for sender, receiver in product(outside, inside) if _is_open(stage, sender, receiver)]
 
 
 def _is_open(stage: Stage, sender: Member, receiver: Member) -> bool:
@@ -177,8 +175,8 @@ def _false_sources(stage: Stage, version: int, sender: Member, receiver: Member)
 
 
 def _opening(stage: Stage, flows: Sequence[DeclaredFlow], source: int, receiver: Member) -> list[DeclaredFlow]:
-    """The first flow between an address's owner and the receiver, and the first to the receiver at all: what a liar
-    would use."""
+    """The first flow between an address's owner and the receiver, and the first to the receiver at all: a forged
+    source would use these."""
     owner = next((m for m in stage.members if source in m.addresses.values()), None)
     mine = [flow for flow in flows if flow.target in receiver.zones]
     fitting = [flow for flow in mine if owner is not None and flow.source in owner.zones]

@@ -19,7 +19,7 @@ _WINDOW = 1024
 class RawPacket:
     """Fields of a packet: ``source`` and ``target`` are addresses as numbers, ``flags`` are TCP's, ``icmp`` the type.
 
-    ``content`` is what TCP, UDP or ICMP carries; ``sequence`` is TCP's number. A ``fragmented`` one is sent in two.
+    ``content`` is the payload of TCP, UDP or ICMP; ``sequence`` is TCP's number. A ``fragmented`` one is sent in two.
     """
 
     version: int

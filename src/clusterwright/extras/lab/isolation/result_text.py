@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 
 from clusterwright.extras.lab.isolation.compare import IsolationResult
 
@@ -13,7 +14,8 @@ _SHOWN = 20  # differences in text; JSON has all of them
 
 def isolation_text(results: Sequence[tuple[str, IsolationResult]]) -> str:
     """The results of some labs by name, for people."""
-    return "".join(f"{line}\n" for name, result in results for line in _lines(name, result))
+    lines = chain.from_iterable(_lines(name, result) for name, result in results)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def isolation_json(results: Sequence[tuple[str, IsolationResult]]) -> str:

@@ -1,12 +1,13 @@
 """The rendered lists of switches in the kernel: read by the proof's parsers, written as nftables rules.
 
-No kernel here runs EOS, FBOSS or SONiC. What their lists mean is taken from their text, as `verify` reads it, and holds
-at the interface that plays the switch's port: at ingress and egress of the device, without connection tracking, so that
-bridged packets and fragments are judged one by one as a chip does.
+No kernel here runs EOS, FBOSS or SONiC. The meaning of their lists is read from their text, as `verify` reads it, and
+applies at the interface that plays the switch's port: at ingress and egress of the device, without connection tracking,
+so that bridged packets and fragments are judged one by one as a chip does.
 """
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 from collections.abc import Iterator, Sequence
 
@@ -58,13 +59,14 @@ def load(namespace: str, name: str, interfaces: Sequence[str], hook: str, rulese
 
 
 def nft_lines(name: str, interfaces: Sequence[str], hook: str, ruleset: Ruleset) -> Iterator[str]:
-    """A list as an nftables file. Raises ClusterwrightError where a rule asks for what no packet on a wire has.
+    """A list as an nftables file. Raises ClusterwrightError for a rule that no packet on a wire can match.
 
     SONiC asks the tables of a port one by one, and each may end a packet: they are base chains one after the other.
     """
     devices = ", ".join(f'"{interface}"' for interface in interfaces)
     yield f"table netdev {TABLE} {{"
-    for index, chain in enumerate(chain for table in ruleset.tables for chain in table.chains.values()):
+    chains = itertools.chain.from_iterable(table.chains.values() for table in ruleset.tables)
+    for index, chain in enumerate(chains):
         yield f"chain {name}{f'_{index}' if index else ''} {{"
         yield f"type filter hook {hook} devices = {{ {devices} }} priority {index}; policy {chain.policy};"
         yield "meta protocol != { ip, ip6 } accept"
@@ -98,7 +100,8 @@ def _terms(box: Box, version: int) -> Iterator[str]:
     if PROTO in limited:
         words.append(f"meta l4proto {_numbers(box[PROTO])}")
     ports = [field_index for field_index in (SPORT, DPORT) if field_index in limited]
-    if ports and not all(number in {TCP, UDP} for low, high in box[PROTO].bounds for number in (low, high)):
+    protocols = set(itertools.chain.from_iterable(box[PROTO].bounds))
+    if ports and not protocols <= {TCP, UDP}:
         raise ClusterwrightError("a switch's list matches ports of a protocol that may have none")
     words += [
         f"th {'sport' if field_index == SPORT else 'dport'} {_numbers(box[field_index])}" for field_index in ports
@@ -138,5 +141,8 @@ def _addresses(version: int, ranges: Ranges) -> str:
 
 def _numbers(ranges: Ranges, *, singly: bool = False) -> str:
     if singly:
-        return "{ " + ", ".join(f"{n:#x}" for low, high in ranges.bounds for n in range(low, high + 1)) + " }"
-    return "{ " + ", ".join(f"{low}" if low == high else f"{low}-{high}" for low, high in ranges.bounds) + " }"
+        numbers = itertools.chain.from_iterable(range(low, high + 1) for low, high in ranges.bounds)
+        words = [f"{number:#x}" for number in numbers]
+    else:
+        words = [f"{low}" if low == high else f"{low}-{high}" for low, high in ranges.bounds]
+    return f"{{ {', '.join(words)} }}"

@@ -28,8 +28,7 @@ _ETHERTYPES = {4: 0x0800, 6: 0x86DD}
 
 @dataclass(slots=True)
 class Seen:
-    """What arrived: numbers of probes, and of those whose connection was refused by the receiver's kernel, in the
-    sender's sight."""
+    """Arrived probes by number, and those whose connection the receiver's kernel refused, as the sender observes."""
 
     arrived: set[int] = field(default_factory=set)
     refused: set[int] = field(default_factory=set)

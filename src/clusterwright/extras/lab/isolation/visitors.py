@@ -1,5 +1,5 @@
-"""What is added to a running twin while packets are tried, and taken away again: hosts without an image, the outside,
-the IP version that the fabric does not speak, ways to addresses that no route leads to."""
+"""Temporary additions to a running twin while packets are sent: hosts without an image, the outside, the IP version
+that the fabric does not carry, paths to addresses without a route."""
 
 from __future__ import annotations
 
@@ -113,7 +113,10 @@ def clear(twin: Twin) -> None:
 def load_lists(stage: Stage) -> int:
     """Put the switches' lists on their ports, and a management port's own on it; how many ports have one."""
     count = 0
-    links = {(border.name, which): border_links(stage)[border.switch] for border in stage.borders for which in (0, 1)}
+    links: dict[tuple[str, int], int] = {}
+    for border in stage.borders:
+        link = border_links(stage)[border.switch]
+        links |= {(border.name, 0): link, (border.name, 1): link}
     for number, port_filter in enumerate(stage.lists):
         namespace = stage.twin.namespace(port_filter.device)
         if port_filter.what == HOSTS:

@@ -1,9 +1,10 @@
-"""Ways to every member of a stage: routes that the twin lacks, for the other IP version and to what lies outside."""
+"""Paths to every member of a stage: routes that the twin lacks, for the other IP version and to networks outside."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from ipaddress import ip_address
 
 from clusterwright.child_environment import child_environment
@@ -51,30 +52,16 @@ def border_links(stage: Stage) -> dict[str, int]:
 
 
 def lead_everywhere(stage: Stage) -> None:
-    """Routes to every member's every address, along the ways that the twin's own routes take."""
+    """Routes to every member's every address, along the paths that the twin's own routes take."""
     twin = stage.twin
     links = border_links(stage)
     if twin.version == 4:
         _add_twins_of_addresses(stage)
     for switch in twin.view_of:
-        lines = [
-            (version, _route_arguments(twin, version, number, *hop))
-            for member in stage.members
-            if (hop := _hop_to(stage, switch, member, links)) is not None
-            for version, number in sorted(member.addresses.items())
-            if member.is_outside or version != twin.version
-        ]
-        _routes(twin.namespace(switch), lines)
+        _routes(twin.namespace(switch), list(_routes_of_switch(stage, switch, links)))
     for member in stage.members:
         if member.cable is not None:
-            gateway = _gateway(twin, member)
-            lines = [
-                (version, _route_arguments(twin, version, number, gateway, member.interface))
-                for target in stage.members
-                for version, number in sorted(target.addresses.items())
-                if target is not member and (version != twin.version or target.is_outside or not member.is_real)
-            ]
-            _routes(member.namespace, lines)
+            _routes(member.namespace, list(_routes_of_member(stage, member)))
     if any(member.is_outside for member in stage.members):
         back = "route replace default via {} dev up1 proto {}"
         gateways = [(version, link_end(version, 1, is_far=False)) for version in (4, 6)]
@@ -84,8 +71,31 @@ def lead_everywhere(stage: Stage) -> None:
         )
 
 
+def _routes_of_switch(stage: Stage, switch: str, links: dict[str, int]) -> Iterator[tuple[int, str]]:
+    """IP version and arguments of a switch's routes to addresses that its routing daemon does not know."""
+    for member in stage.members:
+        hop = _hop_to(stage, switch, member, links)
+        if hop is None:
+            continue
+        for version, number in sorted(member.addresses.items()):
+            if member.is_outside or version != stage.twin.version:
+                yield version, _route_arguments(stage.twin, version, number, *hop)
+
+
+def _routes_of_member(stage: Stage, member: Member) -> Iterator[tuple[int, str]]:
+    """IP version and arguments of a member's routes to every other member."""
+    twin = stage.twin
+    gateway = _gateway(twin, member)
+    for target in stage.members:
+        if target is member:
+            continue
+        for version, number in sorted(target.addresses.items()):
+            if version != twin.version or target.is_outside or not member.is_real:
+                yield version, _route_arguments(twin, version, number, gateway, member.interface)
+
+
 def _add_twins_of_addresses(stage: Stage) -> None:
-    """Where a fabric speaks IPv4, an IPv6 address beside each IPv4 one: no IPv6 route leads by way of an IPv4 one."""
+    """Adds an IPv6 address beside each IPv4 one of an IPv4 fabric: IPv6 routes cannot lead through IPv4 addresses."""
     switches = [stage.twin.namespace(name) for name in stage.twin.view_of]
     for namespace in dict.fromkeys([*switches, *(member.namespace for member in stage.members)]):
         text = subprocess.run(
@@ -95,12 +105,12 @@ def _add_twins_of_addresses(stage: Stage) -> None:
             check=True,
             env=child_environment(),
         ).stdout
-        lines = [
-            f"addr add {TWIN_PREFIX}{info['local']}/{96 + info['prefixlen']} dev {row['ifname']} nodad\n"
-            for row in json.loads(text or "[]")
-            for info in row.get("addr_info", [])
-            if "local" in info
-        ]
+        lines: list[str] = []
+        for row in json.loads(text or "[]"):
+            for info in row.get("addr_info", []):
+                if "local" in info:
+                    address = f"{TWIN_PREFIX}{info['local']}/{96 + info['prefixlen']}"
+                    lines.append(f"addr add {address} dev {row['ifname']} nodad\n")
         run_ip("".join(lines), namespace)
 
 
