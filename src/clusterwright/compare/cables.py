@@ -26,7 +26,7 @@ def ports_now(before: Plan, after: Plan, renamed: Names) -> Mapping[End, str]:
     touches a cable for that.
     """
     places = CagePlaces()
-    found: dict[End, str] = {}
+    port_by_end: dict[End, str] = {}
     for device in before.devices:
         other = after.by_name.get(renamed.get(device.name, device.name))
         if device.kind != "switch" or other is None or other.model == device.model:
@@ -37,8 +37,8 @@ def ports_now(before: Plan, after: Plan, renamed: Names) -> Mapping[End, str]:
                 for end in (cable.a, cable.b):
                     if end.device == device.name and end.side != "management":
                         port = places.handed_on(end.port, was, model, cable.speed_gbps)
-                        found[device.name, end.port] = port or end.port
-    return found
+                        port_by_end[device.name, end.port] = port or end.port
+    return port_by_end
 
 
 def cable_changes(

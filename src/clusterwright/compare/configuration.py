@@ -48,9 +48,9 @@ def config_changes(
     shares = [[pair for block in blocks[at::count] for pair in block] for at in range(count)]
     prepare(before, after)
     work = partial(_compare, before, after)
-    found = work(pairs) if count <= 1 else fan_out(work, shares)
+    changes_by_share = work(pairs) if count <= 1 else fan_out(work, shares)
     groups: dict[tuple[str, Key], list[Found]] = {}
-    for item in sorted(found, key=lambda item: item[0]):
+    for item in sorted(changes_by_share, key=lambda item: item[0]):
         groups.setdefault((after.devices[item[0]].role, item[1]), []).append(item)
     of_devices = [
         ConfigGroup(tuple(after.devices[index].name for index, _, _ in items), role, items[0][2])
@@ -71,12 +71,12 @@ def _of_site(before: Plan, after: Plan) -> Iterator[ConfigGroup]:
 
 
 def _compare(before: Plan, after: Plan, pairs: Sequence[tuple[int, str, str]]) -> list[Found]:
-    found: list[Found] = []
+    changed: list[Found] = []
     for index, old_name, new_name in pairs:
         diffs = file_diffs(Rendering(before).of_device(old_name), Rendering(after).of_device(new_name))
         if diffs:
-            found.append((index, key_of(diffs), diffs))
-    return found
+            changed.append((index, key_of(diffs), diffs))
+    return changed
 
 
 def file_diffs(before: Iterable[Artifact], after: Iterable[Artifact]) -> tuple[FileDiff, ...]:

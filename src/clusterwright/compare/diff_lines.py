@@ -21,23 +21,23 @@ def shown_lines(lines: Sequence[str], most: int) -> Iterator[str]:
 
 def _focused(lines: Sequence[str]) -> list[str]:
     """Long lines that replace each other, cut at the front so that where they part is in sight."""
-    found = list(lines)
+    focused = list(lines)
     at = 0
-    while at < len(found):
+    while at < len(focused):
         start = at
-        while at < len(found) and found[at].startswith("-"):
+        while at < len(focused) and focused[at].startswith("-"):
             at += 1
         removed = at - start
-        while at < len(found) and found[at].startswith("+"):
+        while at < len(focused) and focused[at].startswith("+"):
             at += 1
         for old in range(start, min(start + removed, at - removed)):
             new = old + removed
-            same = _same_start(found[old][1:], found[new][1:])
-            if max(len(found[old]), len(found[new])) > _COLUMNS and same > _COLUMNS // 2:
+            same = _same_start(focused[old][1:], focused[new][1:])
+            if max(len(focused[old]), len(focused[new])) > _COLUMNS and same > _COLUMNS // 2:
                 for index in (old, new):
-                    found[index] = f"{found[index][0]}… {found[index][1 + same - _BEFORE :]}"
+                    focused[index] = f"{focused[index][0]}… {focused[index][1 + same - _BEFORE :]}"
         at = max(at, start + 1)
-    return found
+    return focused
 
 
 def _same_start(one: str, other: str) -> int:

@@ -32,14 +32,14 @@ def isolation_changes(before: ClusterSpec, after: ClusterSpec) -> IsolationChang
 def _terms(before: ClusterSpec, after: ClusterSpec) -> Iterator[TermsChange]:
     """What changed about the flows of both specs besides what they allow, those first that stay open for longer."""
     was = {flow.name: flow for flow in before.flows}
-    found = []
+    terms = []
     for flow in after.flows:
         old = was.get(flow.name)
         if old is None:
             continue
         if old.expires != flow.expires:
             longer = old.expires is not None and (flow.expires is None or flow.expires > old.expires)
-            found.append(
+            terms.append(
                 TermsChange(
                     flow=flow.name,
                     term="expires",
@@ -49,10 +49,10 @@ def _terms(before: ClusterSpec, after: ClusterSpec) -> Iterator[TermsChange]:
                 )
             )
         if old.owner != flow.owner:
-            found.append(
+            terms.append(
                 TermsChange(flow=flow.name, term="owner", before=old.owner or "", after=flow.owner or "", longer=False)
             )
-    yield from sorted(found, key=lambda change: (not change.longer, change.flow, change.term))
+    yield from sorted(terms, key=lambda change: (not change.longer, change.flow, change.term))
 
 
 def _matrix(spec: ClusterSpec) -> Mapping[Cell, tuple[Flow, ...]]:
@@ -69,7 +69,9 @@ def _only_in(
         source, target, protocol = cell
         left = subtract(_ports(flows), _ports(there.get(cell, ())))
         if left:
-            causes = tuple(flow.name for flow in flows if any(_meet(own, part) for own in _own(flow) for part in left))
+            causes = tuple(
+                flow.name for flow in flows if any(_meet(term, part) for term in _own(flow) for part in left)
+            )
             yield AccessChange(
                 source=source, target=target, opened=opened, traffic=_traffic(protocol, left), flows=causes
             )

@@ -60,8 +60,10 @@ def _renamed(before: Plan, after: Plan) -> Mapping[str, str]:
     """Old name to new name of devices whose name is in one plan only, by model and place in the count."""
     standing = Standing(after.spec, NOTHING_STANDS)
     seats = {seat: device.name for seat, device in _seats(after) if device.name not in before.by_name}
-    own = ((seat, device.name) for seat, device in _seats(before, standing) if device.name not in after.by_name)
-    return {name: seats[seat] for seat, name in own if seat in seats}
+    renamed_seats = (
+        (seat, device.name) for seat, device in _seats(before, standing) if device.name not in after.by_name
+    )
+    return {name: seats[seat] for seat, name in renamed_seats if seat in seats}
 
 
 def _seats(plan: Plan, now: Standing | None = None) -> Iterator[tuple[tuple[object, ...], Device]]:
@@ -120,8 +122,12 @@ def _text(plan: Plan, device: Device, field: str) -> str:
 
 
 def _loopback_version(plan: Plan, fabric: str) -> int:
-    found = plan.spec.fabric(fabric)
-    return found.addressing.hosts.version if found is not None and found.addressing is not None else 6
+    declared_fabric = plan.spec.fabric(fabric)
+    return (
+        declared_fabric.addressing.hosts.version
+        if declared_fabric is not None and declared_fabric.addressing is not None
+        else 6
+    )
 
 
 def address_changes(

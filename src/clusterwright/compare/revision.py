@@ -122,8 +122,8 @@ def _git(*arguments: str, stdin: bytes = b"") -> bytes:
     except OSError as error:
         raise ClusterwrightError(f"git cannot be run: {error.strerror}. Install git, or name files.") from error
     if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
-        raise ClusterwrightError(f"{arguments[-1]}: {said}. Name a spec file, or REV:path as git knows it.")
+        error_text = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
+        raise ClusterwrightError(f"{arguments[-1]}: {error_text}. Name a spec file, or REV:path as git knows it.")
     return done.stdout
 
 

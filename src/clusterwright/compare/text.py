@@ -206,5 +206,5 @@ def _configuration(groups: Sequence[ConfigGroup], most_lines: int) -> Iterator[s
     rest = groups[len(shown) :]
     if rest:
         roles = Counter(role for group in rest for role in [group.role] * len(group.devices))
-        told = ", ".join(f"{count:,} {role}" for role, count in roles.items())
-        yield f"\n… and {told}, each changed in another way; --lines 0 or --format json shows all"
+        counts_of_roles = ", ".join(f"{count:,} {role}" for role, count in roles.items())
+        yield f"\n… and {counts_of_roles}, each changed in another way; --lines 0 or --format json shows all"

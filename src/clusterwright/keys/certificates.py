@@ -31,12 +31,12 @@ def certificate_dues(keys: Iterable[KeySchedule], folder: Path, on: date) -> tup
 
 def _due(key: KeySchedule, file: Path, on: date) -> Iterable[str]:
     try:
-        found = x509.load_pem_x509_certificate(file.read_bytes())
+        certificate = x509.load_pem_x509_certificate(file.read_bytes())
     except OSError as error:
         raise ClusterwrightError(f"{file}: {error.strerror}; {key.name} names it as its certificate") from error
     except ValueError:
         raise ClusterwrightError(f"{file}: this is no certificate in PEM") from None
-    first, last = found.not_valid_before_utc.date(), found.not_valid_after_utc.date()
+    first, last = certificate.not_valid_before_utc.date(), certificate.not_valid_after_utc.date()
     if on > last:
         yield f"{key.name} ended on {last}; {key.owner} has to renew it"
     elif on >= first + timedelta(days=key.rotate_days):

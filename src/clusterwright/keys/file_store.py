@@ -76,16 +76,16 @@ class FileKms:
         """See ``Kms.forget_before``."""
         if version > self._known(key).latest:
             raise KmsError(f"{key} has no version {version}; nothing was destroyed")
-        kept = {own: material for own, material in self._keys[key]["versions"].items() if int(own) >= version}
+        kept = {number: material for number, material in self._keys[key]["versions"].items() if int(number) >= version}
         if len(kept) < len(self._keys[key]["versions"]):
             self._keys[key]["versions"] = kept
             self._write_under_new_root()
 
     def _known(self, key: str) -> WrappingKey:
-        found = self.state(key)
-        if found is None:
+        state = self.state(key)
+        if state is None:
             raise KmsError(f"the store {self._store} has no key {key}; run `clusterwright keys rotate` first")
-        return found
+        return state
 
     def _wrap(self, key: str, material: bytes) -> str:
         version = self._known(key).latest

@@ -60,7 +60,7 @@ class Kms(Protocol):
 
 def version_of(wrapped: str) -> int:
     """The version of the wrapping key that a wrapped key names. Raises KmsError for any other text."""
-    found = _WRAPPED.fullmatch(wrapped)
-    if found is None:
+    match = _WRAPPED.fullmatch(wrapped)
+    if match is None:
         raise KmsError("a wrapped key does not read vault:vN:...; restore the ledger from a copy")
-    return int(found[1])
+    return int(match[1])

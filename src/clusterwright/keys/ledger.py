@@ -78,8 +78,8 @@ class Ledger:
 
     def with_version(self, key: str, version: Version) -> Ledger:
         """This ledger with a version added, or with the one of the same number replaced."""
-        others = [own for own in self.of(key) if own.number != version.number]
-        ordered = tuple(sorted((*others, version), key=lambda own: own.number))
+        others = [other for other in self.of(key) if other.number != version.number]
+        ordered = tuple(sorted((*others, version), key=lambda other: other.number))
         return replace(self, versions={**self.versions, key: ordered})
 
 

@@ -39,7 +39,7 @@ class Keeper:
         ledger = read_ledger(self.folder / LEDGER)
         return replace(ledger, head=self.log.check(ledger.head))
 
-    def rotate(self, on: date, told: Callable[[RotationStep], None]) -> int:
+    def rotate(self, on: date, listener: Callable[[RotationStep], None]) -> int:
         """Do everything that is due on ``on``; ``told`` hears of each step that is done. Returns how many were.
 
         Raises ClusterwrightError, KmsError and AuditError; what was done before stays done and recorded.
@@ -48,7 +48,7 @@ class Keeper:
         done = 0
         while (step := next(steps(self.keys, ledger, on), None)) is not None:
             ledger = self._carry_out(step, ledger, on)
-            told(step)
+            listener(step)
             done += 1
         return done
 
@@ -125,10 +125,10 @@ class Keeper:
 def newest(ledger: Ledger, key: str) -> Version:
     """The version of a data or MACsec key that is to be used. Raises ClusterwrightError when there is none."""
     live: Iterable[Version] = ledger.live(key)
-    found = max(live, key=lambda version: version.number, default=None)
-    if found is None or found.wrapped is None:
+    newest_version = max(live, key=lambda version: version.number, default=None)
+    if newest_version is None or newest_version.wrapped is None:
         raise ClusterwrightError(f"there is no usable version of {key}; run `clusterwright keys rotate`")
-    return found
+    return newest_version
 
 
 def _version(ledger: Ledger, step: RotationStep) -> Version:

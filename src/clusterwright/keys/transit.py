@@ -33,14 +33,14 @@ class TransitKms:
 
     def state(self, key: str) -> WrappingKey | None:
         """See ``Kms.state``."""
-        found = self._ask("GET", f"keys/{quote(key)}", missing=True)
-        if found is None:
+        answer = self._ask("GET", f"keys/{quote(key)}", missing=True)
+        if answer is None:
             return None
         for name in ("latest_version", "min_available_version"):
-            if not isinstance(found.get(name), int):
+            if not isinstance(answer.get(name), int):
                 raise KmsError(f"{self.address} does not speak the transit API: keys/{key} is answered without {name}")
         # What was not trimmed still exists, even where it no longer unwraps.
-        return WrappingKey(found["latest_version"], max(1, found["min_available_version"]))
+        return WrappingKey(answer["latest_version"], max(1, answer["min_available_version"]))
 
     def create(self, key: str) -> None:
         """See ``Kms.create``."""
@@ -73,10 +73,10 @@ class TransitKms:
 
     def _answer(self, method: str, path: str, body: dict[str, Any], field_name: str) -> str:
         """The text that the engine's documentation promises under ``field_name``."""
-        found = self._ask(method, path, body) or {}
-        if not isinstance(found.get(field_name), str):
+        document = self._ask(method, path, body) or {}
+        if not isinstance(document.get(field_name), str):
             raise KmsError(f"{self.address} does not speak the transit API: {path} is answered without {field_name}")
-        return str(found[field_name])
+        return str(document[field_name])
 
     def _ask(
         self, method: str, path: str, body: dict[str, Any] | None = None, *, missing: bool = False
@@ -117,7 +117,7 @@ class TransitKms:
 def _reason(answer: httpx.Response) -> str:
     """What Vault says under ``errors``, or else what the server said."""
     try:
-        told = "; ".join(answer.json()["errors"])
+        errors = "; ".join(answer.json()["errors"])
     except (ValueError, KeyError, TypeError):
-        told = ""
-    return f"{answer.status_code}, {told}" if told else answer_text(answer)
+        errors = ""
+    return f"{answer.status_code}, {errors}" if errors else answer_text(answer)

@@ -59,7 +59,9 @@ def fetched(plan: Plan) -> tuple[Fetched, ...]:
     by_image: dict[str, list[Device]] = {}
     for node in booted(plan):
         by_image.setdefault(node.image or "", []).append(node)
-    return tuple(found for name, nodes in by_image.items() if (found := _fetched(plan, name, nodes)) is not None)
+    return tuple(
+        fetched_files for name, nodes in by_image.items() if (fetched_files := _fetched(plan, name, nodes)) is not None
+    )
 
 
 def _fetched(plan: Plan, name: str, nodes: list[Device]) -> Fetched | None:

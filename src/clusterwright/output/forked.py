@@ -43,7 +43,7 @@ def fan_out(work: Callable[[Share], Sequence[Answer]], shares: Sequence[Share]) 
         try:
             for share in shares:
                 receiver, sender = context.Pipe(duplex=False)
-                receivers = [receiver, *(each for _, each in running)]
+                receivers = [receiver, *(other_receiver for _, other_receiver in running)]
                 process = context.Process(target=_answer, args=(work, share, sender, receivers), daemon=True)
                 process.start()
                 sender.close()

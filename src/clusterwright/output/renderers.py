@@ -21,8 +21,8 @@ DEVICE_RENDERERS = (*switches.WRITERS, *hosts.WRITERS)
 
 
 def _own(entries: tuple[Writer, ...], plan: Plan, device: Device) -> tuple[Artifact, ...]:
-    found = [item for entry in entries if entry.applies(plan, device) for item in entry.for_device(plan, device)]
-    return tuple(sorted(found, key=_path))
+    items = [item for entry in entries if entry.applies(plan, device) for item in entry.for_device(plan, device)]
+    return tuple(sorted(items, key=_path))
 
 
 def _own_of_device(plan: Plan, device: Device) -> tuple[Artifact, ...]:
@@ -40,8 +40,8 @@ def shared_files(plan: Plan, kind: Kind, owner: str) -> tuple[Artifact, ...]:
 @per_plan
 def _of_kind(plan: Plan, kind: Kind) -> tuple[tuple[str, bytes, int, str], ...]:
     entries = DEVICE_RENDERERS if isinstance(kind, NodeKind) else (switches.SYSTEMS[kind.system].writer,)
-    found = [(*file, entry.kind) for entry in entries for file in entry.of_kind(plan, kind)]
-    return tuple(sorted(found, key=itemgetter(0)))
+    files = [(*file, entry.kind) for entry in entries for file in entry.of_kind(plan, kind)]
+    return tuple(sorted(files, key=itemgetter(0)))
 
 
 NODE_FILES = NodeFiles(_own_of_device, shared_files)

@@ -149,17 +149,19 @@ def _own_of_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
                 if entry.applies(plan, device):
                     yield from entry.for_device(plan, device)
     for device in plan.devices:
-        yield from (each for each in _beside(plan, device) if each.kind in kinds)
+        yield from (artifact for artifact in _beside(plan, device) if artifact.kind in kinds)
     yield from (artifact for artifact in site_files(plan) if artifact.kind in kinds)
 
 
 def _beside(plan: Plan, device: Device) -> tuple[Artifact, ...]:
-    """What of the files that a device shares with its kind is not in its group's image."""
+    """Files that a device shares with its kind, and that its group's image lacks."""
     image = _image_of(plan).get(device.name)
     if image is not None and device_kind(plan, device) == image.kind:
         return ()
     taken = frozenset(map(_content, image.files)) if image is not None else frozenset()
-    return tuple(each for each in renderers.NODE_FILES.shared_with(plan, device) if _content(each) not in taken)
+    return tuple(
+        artifact for artifact in renderers.NODE_FILES.shared_with(plan, device) if _content(artifact) not in taken
+    )
 
 
 @per_plan

@@ -94,9 +94,12 @@ def write_artifacts(artifacts: Iterable[Artifact], folder: Path, earlier: Path) 
         sizes[artifact.device] += len(artifact.content)
     return [
         Written(
-            device=device, lines=",\n".join(line for _, line in sorted(own)), files=len(own), size_bytes=sizes[device]
+            device=device,
+            lines=",\n".join(line for _, line in sorted(entries)),
+            files=len(entries),
+            size_bytes=sizes[device],
         )
-        for device, own in lines.items()
+        for device, entries in lines.items()
     ]
 
 
@@ -247,7 +250,7 @@ def _is_inside(path: str) -> bool:
 
 
 def _refuse_foreign(out: Path, cluster: str) -> None:
-    """Never replace what this program did not write, nor what it wrote of another cluster."""
+    """Raises TreeError for a folder that this program did not write, or wrote for another cluster."""
     if not out.exists():
         return
     if not out.is_dir():
@@ -257,13 +260,15 @@ def _refuse_foreign(out: Path, cluster: str) -> None:
     try:
         manifest = json.loads((out / MANIFEST).read_bytes())
         is_ours = 1 <= manifest["version"] <= MANIFEST_VERSION and isinstance(manifest["artifacts"], list)
-        own = manifest["cluster"]
+        written_cluster = manifest["cluster"]
     except (OSError, ValueError, KeyError, TypeError):
-        is_ours, own = False, ""
+        is_ours, written_cluster = False, ""
     if not is_ours:
         raise TreeError(f"{out}: the folder holds files of another origin (no {MANIFEST} of ours). Name an empty one.")
-    if own != cluster:
-        raise TreeError(f"{out}: the folder holds what was rendered of {own}. Name another, or remove it before.")
+    if written_cluster != cluster:
+        raise TreeError(
+            f"{out}: the folder holds what was rendered of {written_cluster}. Name another, or remove it before."
+        )
 
 
 def _claim(lock: int, aside: Path, out: Path) -> None:

@@ -45,7 +45,7 @@ def render_tree(
         written = write_artifacts((artifact for image in images for artifact in image.files), aside, out)
         work = partial(_write_devices, plan, aside, out, is_merged=is_merged)
         # What devices of a kind have in common is remembered with the first of them: once, and not in every worker.
-        firsts = [own[0] for own in _by_kind(plan, order) if len(own) > FEW]
+        firsts = [devices_of_kind[0] for devices_of_kind in _by_kind(plan, order) if len(devices_of_kind) > FEW]
         if len(order) == len(plan.devices):
             written += write_artifacts(Rendering(plan).of_site(), aside, out)
         written += work(firsts)
@@ -63,11 +63,13 @@ def shares_of(plan: Plan, names: Sequence[str], count: int) -> list[list[str]]:
     most of the nodes that it serves.
     """
     shares: list[list[str]] = [[] for _ in range(count)]
-    for at, own in enumerate(_by_kind(plan, names)):
+    for at, devices_of_kind in enumerate(_by_kind(plan, names)):
         for number in range(count):
-            stretch = own[len(own) * number // count : len(own) * (number + 1) // count]
+            stretch = devices_of_kind[
+                len(devices_of_kind) * number // count : len(devices_of_kind) * (number + 1) // count
+            ]
             # What does not divide, such as a kind with one device, goes to another worker each time.
-            shares[(number + at) % count if len(own) < count else number].extend(stretch)
+            shares[(number + at) % count if len(devices_of_kind) < count else number].extend(stretch)
     return [share for share in shares if share]
 
 

@@ -77,24 +77,24 @@ def values(*wanted: int) -> Ranges:
 def _meet(a: Ranges, b: Ranges) -> Ranges:
     if a == b:
         return a
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     one, other = a.bounds, b.bounds
     i = j = 0
     while i < len(one) and j < len(other):
         low, high = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
         if low <= high:
-            found.append((low, high))
+            intervals.append((low, high))
         if one[i][1] < other[j][1]:
             i += 1
         else:
             j += 1
-    bounds = tuple(found)
+    bounds = tuple(intervals)
     return a if bounds == one else b if bounds == other else Ranges(bounds)
 
 
 @lru_cache(maxsize=1 << 16)
 def _minus(a: Ranges, b: Ranges) -> Ranges:
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     j = 0
     cuts = b.bounds
     for low, high in a.bounds:
@@ -103,10 +103,10 @@ def _minus(a: Ranges, b: Ranges) -> Ranges:
         at, start = j, low
         while at < len(cuts) and cuts[at][0] <= high:
             if cuts[at][0] > start:
-                found.append((start, cuts[at][0] - 1))
+                intervals.append((start, cuts[at][0] - 1))
             start = cuts[at][1] + 1
             at += 1
         if start <= high:
-            found.append((start, high))
-    bounds = tuple(found)
+            intervals.append((start, high))
+    bounds = tuple(intervals)
     return a if bounds == a.bounds else Ranges(bounds)

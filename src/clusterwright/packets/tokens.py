@@ -101,11 +101,11 @@ class Reader:
 
     def expect(self, *texts: str) -> str:
         """The next word, which must be one of these."""
-        found, line = self.peek(), self.line
+        token, line = self.peek(), self.line
         self.next()
-        if found not in texts:
-            raise Unreadable(line, f"{shown(found)} stands where {' or '.join(map(shown, texts))} should")
-        return found
+        if token not in texts:
+            raise Unreadable(line, f"{shown(token)} stands where {' or '.join(map(shown, texts))} should")
+        return token
 
     def end(self) -> None:
         """Past the end of a statement, and the empty ones behind it; one at the file's end needs none."""

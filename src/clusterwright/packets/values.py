@@ -119,10 +119,10 @@ def value_of(kind: str, text: str, interfaces: Callable[..., Ranges]) -> Ranges:
         return values(names[text])
     top = _TOP.get("port" if kind in ("sport", "dport") else kind)
     # With a zero before it nft reads an octal number.
-    found = re.fullmatch(r"(0|[1-9]\d*)(?:-(0|[1-9]\d*))?", text, re.A)
-    if found is None or top is None:
+    match = re.fullmatch(r"(0|[1-9]\d*)(?:-(0|[1-9]\d*))?", text, re.A)
+    if match is None or top is None:
         raise ValueError(f'"{text}" is no value that is known here')
-    low, high = int(found[1]), int(found[2] or found[1])
+    low, high = int(match[1]), int(match[2] or match[1])
     if not low <= high <= top:
         raise ValueError(f'"{text}" is no range up to {top}')
     return ranges([(low, high)])

@@ -86,19 +86,19 @@ class FabricSkeleton:
     @cached_property
     def uppers_of(self) -> Mapping[int, Sequence[int]]:
         """For each seat that has uplinks the seats that they lead to, link by link."""
-        found: dict[int, Sequence[int]] = {}
+        uppers_of: dict[int, Sequence[int]] = {}
         for bundle in self.bundles:
             start, uppers = 0, bundle.uppers
             for lower in bundle.lowers:
                 up = self.fabric.tiers[self.seats[lower].tier].up
                 links = up.links if up else 0
                 if lower in self.standing:
-                    found[lower] = [link.upper for link in self.standing[lower]]
+                    uppers_of[lower] = [link.upper for link in self.standing[lower]]
                 else:
                     turns = spread_over(len(uppers), start, links, up.spread if up else "")
-                    found[lower] = [uppers[at] for at in turns]
+                    uppers_of[lower] = [uppers[index] for index in turns]
                 start += links
-        return found
+        return uppers_of
 
     @cached_property
     def links_down(self) -> Sequence[Sequence[int]]:
@@ -143,8 +143,8 @@ class Skeleton:
 def count_seats(seats: Iterable[tuple[int, ...]]) -> Counter[int]:
     """How often each seat is among the seats of nodes, most of which are attached as another one is."""
     counts: Counter[int] = Counter()
-    for own, count in Counter(seats).items():
-        for seat in own:
+    for seats_of_node, count in Counter(seats).items():
+        for seat in seats_of_node:
             counts[seat] += count
     return counts
 
@@ -214,7 +214,7 @@ def _fabric(
     bundles, loose = _join(spec, layout, fabric, seats, seats_in)
     cables = standing.cables.get(fabric.name, {})
     links = standing_links(fabric, seats, bundles, cables)
-    uplinks = [link for own in links.values() for link in own]
+    uplinks = [link for links_of_tier in links.values() for link in links_of_tier]
     stands = [cable for node in nodes for cable in node.standing] + [port.standing for port in management]
     stands += [link.standing for link in uplinks]
     replugged = [link.standing for link in uplinks if link.is_replugged]

@@ -52,18 +52,18 @@ def figures(plan: Plan) -> Mapping[str, float]:
 
 def _link_figures(plan: Plan) -> Mapping[str, float]:
     by_name = plan.by_name
-    found: dict[str, float] = defaultdict(float)
+    figures_by_name: dict[str, float] = defaultdict(float)
     for cable in plan.cables:
         lower, upper = by_name[cable.a.device], by_name[cable.b.device]
-        found[f"links.{cable.fabric}.{upper.role}"] += 1
-        found[f"ports_used.{upper.role}"] += 1
+        figures_by_name[f"links.{cable.fabric}.{upper.role}"] += 1
+        figures_by_name[f"ports_used.{upper.role}"] += 1
         if cable.a.side == "up":
-            found[f"ports_used.{lower.role}"] += 1
+            figures_by_name[f"ports_used.{lower.role}"] += 1
     ratios = oversubscription(plan, plan.cables)
     for (fabric, role), ratio in ratios.items():
-        found[f"oversubscription.{fabric}.{role}"] = ratio
+        figures_by_name[f"oversubscription.{fabric}.{role}"] = ratio
     infiniband = {fabric.name for fabric in plan.spec.fabrics if fabric.technology == "infiniband"}
     for (fabric, role), load in narrowest_of_cables(plan, plan.cables).items():
         if fabric not in infiniband and (fabric, role) in ratios:
-            found[f"narrowest.{fabric}.{role}"] = load.ratio
-    return found
+            figures_by_name[f"narrowest.{fabric}.{role}"] = load.ratio
+    return figures_by_name

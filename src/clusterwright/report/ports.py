@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 def used_ports(plan: Plan) -> Mapping[str, Mapping[str, int]]:
     """The ports that carry a cable, device by device: port name to speed in Gb/s. Management ports are left out."""
-    found: dict[str, dict[str, int]] = defaultdict(dict)
+    ports_by_device: dict[str, dict[str, int]] = defaultdict(dict)
     for cable in plan.cables:
         for end in (cable.a, cable.b):
             if end.side != "management":
-                found[end.device][end.port] = end.speed_gbps
-    return found
+                ports_by_device[end.device][end.port] = end.speed_gbps
+    return ports_by_device
 
 
 def available_ports(model: HardwareModel, in_use: Mapping[str, int]) -> int:

@@ -70,9 +70,9 @@ class Rollout:
 
     @property
     def answers(self) -> tuple[Mapping[str, str], ...]:
-        """What somebody answered for, in any approval: a rollout that went on may have got another one."""
+        """The overrides of all approvals: a rollout that went on may have got another one."""
         every = (answer for approval in self._approvals for answer in approval["answers"])
-        return tuple({(each["what"], each["reason"], each["who"]): each for each in every}.values())
+        return tuple({(answer["what"], answer["reason"], answer["who"]): answer for answer in every}.values())
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
@@ -86,15 +86,15 @@ class Rollout:
     @property
     def questions(self) -> tuple[GateRecord, ...]:
         """The gates of every approval, and those that answered, in the order in which they are asked."""
-        known = {each["gate"]: each for entry in self._approvals for each in entry.get("gates", ())}
-        answers = [(name, said) for attempt in self.attempts for name, said in attempt.gates.items()]
+        known = {gate["gate"]: gate for entry in self._approvals for gate in entry.get("gates", ())}
+        answers = [(name, answer) for attempt in self.attempts for name, answer in attempt.gates.items()]
         nothing = {"asks": "", "deadline_s": None, "budget": None}
         return tuple(
             GateRecord(
                 name,
                 **{field: known.get(name, nothing)[field] for field in nothing},
-                asked=sum(said["asked"] for gate, said in answers if gate == name),
-                wrong=sum(len(said["wrong"]) for gate, said in answers if gate == name),
+                asked=sum(answer["asked"] for gate, answer in answers if gate == name),
+                wrong=sum(len(answer["wrong"]) for gate, answer in answers if gate == name),
             )
             for name in dict.fromkeys((*known, *(name for name, _ in answers)))
         )
@@ -102,21 +102,21 @@ class Rollout:
     @property
     def warnings(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
         """What was warned of: the wave or the stack, the text, and the units about which it was said."""
-        found: dict[tuple[str, str], list[str]] = {}
+        warnings_by_place: dict[tuple[str, str], list[str]] = {}
         for entry in self.entries:
             places = [(f"wave {entry['wave']}", entry)] if entry["event"] == "wave" else []
-            places += [(each["stack"], each) for each in entry["stacks"]] if entry["event"] == "ended" else []
+            places += [(stack["stack"], stack) for stack in entry["stacks"]] if entry["event"] == "ended" else []
             for where, body in places:
                 for unit, lines in body.get("warnings", {}).items():
                     for line in lines:
-                        found.setdefault((where, line), []).append(unit)
-        return tuple((where, line, tuple(units)) for (where, line), units in found.items())
+                        warnings_by_place.setdefault((where, line), []).append(unit)
+        return tuple((where, line, tuple(units)) for (where, line), units in warnings_by_place.items())
 
     @property
     def left_out(self) -> tuple[tuple[str, str], ...]:
         """The gates that an approval left out, each with why."""
-        found = ((each["gate"], each["why"]) for entry in self._approvals for each in entry.get("left_out", ()))
-        return tuple(dict.fromkeys(found))
+        skipped_gates = ((gate["gate"], gate["why"]) for entry in self._approvals for gate in entry.get("left_out", ()))
+        return tuple(dict.fromkeys(skipped_gates))
 
     @property
     def _approvals(self) -> tuple[Mapping[str, Any], ...]:
@@ -125,10 +125,10 @@ class Rollout:
 
 def rollouts(entries: Iterable[Mapping[str, Any]]) -> tuple[Rollout, ...]:
     """The rollouts in the order in which they began."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    entries_by_name: dict[str, list[Mapping[str, Any]]] = {}
     for entry in entries:
-        found.setdefault(entry["rollout"], []).append(entry)
-    return tuple(_rollout(name, tuple(own)) for name, own in found.items())
+        entries_by_name.setdefault(entry["rollout"], []).append(entry)
+    return tuple(_rollout(name, tuple(listed)) for name, listed in entries_by_name.items())
 
 
 def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
@@ -136,10 +136,10 @@ def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
     approvals = [entry for entry in entries if entry["event"] in _APPROVED]
     planned = approvals[-1]["waves"]
     waves = [entry for entry in entries if entry["event"] == "wave"]
-    devices = {device: said for wave in waves for device, said in wave["devices"].items()}
+    devices = {device: result for wave in waves for device, result in wave["devices"].items()}
     ended = [entry for entry in entries if entry["event"] == "ended"]
     changes = [entry for entry in entries if entry["event"] == "stack"]
-    about = Counter(_KNOWN.get(said, "failed") for entry in changes for said in entry["devices"].values())
+    about = Counter(_KNOWN.get(result, "failed") for entry in changes for result in entry["devices"].values())
     seconds = sum(wave["duration_s"] for wave in waves)
     seconds += sum(stack["duration_s"] for entry in ended for stack in entry["stacks"])
     return Rollout(
@@ -154,7 +154,7 @@ def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
         end=last["end"] if last["event"] == "ended" else "open",
         waves=max(len(planned), *(wave["wave"] for wave in waves), 0),
         waves_done=len({wave["wave"] for wave in waves if not wave["stopped"]}),
-        failed={device: said for device, said in devices.items() if said != "ok"},
+        failed={device: result for device, result in devices.items() if result != "ok"},
         duration_s=seconds,
         devices=dict(sorted(about.items())),
     )
@@ -171,8 +171,8 @@ def _attempt(entry: Mapping[str, Any], planned: Sequence[Mapping[str, Any]]) -> 
         layer=wave["layer"],
         is_canary=wave["is_canary"],
         devices=len(entry["devices"]),
-        failed={device: said for device, said in entry["devices"].items() if said != "ok"},
-        gates={each["gate"]: each for each in entry.get("gates", ())},
+        failed={device: result for device, result in entry["devices"].items() if result != "ok"},
+        gates={gate["gate"]: gate for gate in entry.get("gates", ())},
         stopped=entry["stopped"],
         duration_s=entry["duration_s"],
     )

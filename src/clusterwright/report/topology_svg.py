@@ -118,9 +118,9 @@ def _slots(runs: tuple[Run, ...]) -> list[_Slot]:
             _Slot(None, "more, all equal", runs[0].count - 3),
             _Slot(last, _title(last), 1),
         ]
-    found = [_Slot(run.columns[0], _run_title(run), run.count) for run in runs[:_MOST_FRAMES]]
+    slots = [_Slot(run.columns[0], _run_title(run), run.count) for run in runs[:_MOST_FRAMES]]
     rest = sum(run.count for run in runs[_MOST_FRAMES:])
-    return [*found, _Slot(None, "others", rest)] if rest else found
+    return [*slots, _Slot(None, "others", rest)] if rest else slots
 
 
 def _placed(slots: list[_Slot], left: float) -> list[_Slot]:
@@ -236,7 +236,7 @@ def _gap(slot: _Slot, rows: _Rows) -> Iterator[Shape]:
 
 def _sums(view: Topology) -> list[tuple[int, str, str]]:
     """For each row: its number, its devices over all columns, and the links that leave it upwards."""
-    found = []
+    sums = []
     for row in range(view.rows_per_column):
         members: Counter[str] = Counter()
         uplinks: Counter[int] = Counter()
@@ -246,14 +246,14 @@ def _sums(view: Topology) -> list[tuple[int, str, str]]:
                 members[role] += count * run.count
             for speed, links in cell.uplinks:
                 uplinks[speed] += links * run.count
-        found.append((row, _sum_name(members), f"{uplinks.total():,} links up" if uplinks else ""))
+        sums.append((row, _sum_name(members), f"{uplinks.total():,} links up" if uplinks else ""))
     for index, cell in enumerate(view.shared):
         links = sum(count for _, count in cell.uplinks)
         members = Counter()
         for role, _, count in cell.members:
             members[role] += count
-        found.append((view.rows_per_column + index, _sum_name(members), f"{links:,} links up" if links else ""))
-    return found
+        sums.append((view.rows_per_column + index, _sum_name(members), f"{links:,} links up" if links else ""))
+    return sums
 
 
 def _sum_name(members: Counter[str]) -> str:

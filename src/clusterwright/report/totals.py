@@ -87,7 +87,7 @@ def tier_totals(plan: Plan) -> tuple[TierTotals, ...]:
         if cable.a.side != "up":
             nics[cable.fabric, cable.tier] += cable.speed_gbps
     ports, ratios = _ports_by_role(plan), oversubscription(plan, plan.cables)
-    found: list[TierTotals] = []
+    totals: list[TierTotals] = []
     for fabric in plan.spec.fabrics:
         order = plan.tier_orders[fabric.name]
         narrowest: list[int] = []
@@ -102,7 +102,7 @@ def tier_totals(plan: Plan) -> tuple[TierTotals, ...]:
             climbing = sum(narrowest[lower] for lower in lowers) + nics[fabric.name, index]
             narrowest.append(min(gbps, climbing) if lowers else gbps)
             switches, used, available = ports[fabric.name, tier.role]
-            found.append(
+            totals.append(
                 TierTotals(
                     fabric=fabric.name,
                     index=index,
@@ -118,7 +118,7 @@ def tier_totals(plan: Plan) -> tuple[TierTotals, ...]:
                     ports_available=available,
                 )
             )
-    return tuple(found)
+    return tuple(totals)
 
 
 def rack_kinds(plan: Plan) -> tuple[RackKind, ...]:
@@ -130,8 +130,8 @@ def rack_kinds(plan: Plan) -> tuple[RackKind, ...]:
     kinds: dict[tuple[Occupant, ...], list[str]] = defaultdict(list)
     for rack, devices in contents.items():
         kinds[tuple(sorted((_occupant(plan, device) for device in devices), key=_from_bottom))].append(rack)
-    found = [_rack_kind(plan.spec.catalogue, occupants, racks) for occupants, racks in kinds.items()]
-    return tuple(sorted(found, key=lambda kind: -kind.count))
+    kinds_of_racks = [_rack_kind(plan.spec.catalogue, occupants, racks) for occupants, racks in kinds.items()]
+    return tuple(sorted(kinds_of_racks, key=lambda kind: -kind.count))
 
 
 def cable_totals(plan: Plan) -> tuple[CableTotals, ...]:

@@ -43,13 +43,13 @@ def speeds(lower: HardwareModel, upper: HardwareModel, first: int) -> list[int]:
 
 def _lanes(model: HardwareModel) -> Mapping[int, set[int]]:
     """By speed, the lanes of the ports that the plan hands out at it: those of each block's first mode."""
-    found: dict[int, set[int]] = {}
+    lanes_by_speed: dict[int, set[int]] = {}
     for block in model.blocks:
         for speed in {mode.speed_gbps for mode in block.modes}:
             first = block.mode(speed)
             if first is not None:
-                found.setdefault(speed, set()).add(block.lanes(first))
-    return found
+                lanes_by_speed.setdefault(speed, set()).add(block.lanes(first))
+    return lanes_by_speed
 
 
 def shares(links: int) -> Iterable[int]:

@@ -63,15 +63,15 @@ def size(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Sizing:
 def _backend(wish: Wish, catalogue: Catalogue) -> tuple[tuple[SizedTier, ...], int, int]:
     """Tiers for the GPUs' NICs, nodes of a rack, racks of a pod: with the wanted switches, or those that take least
     room."""
-    found = _fabrics(wish, catalogue)
-    if not found:
+    candidates = _fabrics(wish, catalogue)
+    if not candidates:
         raise CannotSizeError(f"{_in_the_way(wish, catalogue)} {_instead(wish, catalogue)}")
-    return min(found, key=lambda each: sum(stage.switches * stage.model.units for stage in each[0]))
+    return min(candidates, key=lambda candidate: sum(stage.switches * stage.model.units for stage in candidate[0]))
 
 
 def _fabrics(wish: Wish, catalogue: Catalogue) -> list[tuple[tuple[SizedTier, ...], int, int]]:
     ladders = [wish.switches] if wish.switches else [(model,) for model in _switches(wish, catalogue)]
-    return [found for ladder in ladders for found in _ladders(wish, *_rungs(ladder))]
+    return [fabric for ladder in ladders for fabric in _ladders(wish, *_rungs(ladder))]
 
 
 def _switches(wish: Wish, catalogue: Catalogue) -> list[HardwareModel]:
@@ -105,7 +105,7 @@ def _in_the_way(wish: Wish, catalogue: Catalogue) -> str:
         shared, ups = speeds(leaf, spine, speed), _uplinks(wish, leaf, spine)
         if not ups:
             if shared:
-                met = " and ".join(f"{each}G" for each in shared)
+                met = " and ".join(f"{rate}G" for rate in shared)
                 return (
                     f"{leaf.name} meets {spine.name} at {met} alone, and uplinks on InfiniBand are as fast as the NICs"
                     f" of {node}, {speed}G."
@@ -127,8 +127,8 @@ def _in_the_way(wish: Wish, catalogue: Catalogue) -> str:
 
 def _instead(wish: Wish, catalogue: Catalogue) -> str:
     """What to say instead: flags with which a fabric is found, each tried."""
-    more = (each for each in _MORE_OVERSUBSCRIBED if each > wish.oversubscription)
-    enough = next((each for each in more if _fabrics(replace(wish, oversubscription=each), catalogue)), None)
+    more = (ratio for ratio in _MORE_OVERSUBSCRIBED if ratio > wish.oversubscription)
+    enough = next((ratio for ratio in more if _fabrics(replace(wish, oversubscription=ratio), catalogue)), None)
     able = [] if enough is None else [f"with --oversubscription {enough}"]
     others = [("with --rails", replace(wish, rails=True))] if not wish.rails else []
     if wish.switches:
@@ -169,10 +169,11 @@ def _ladders(
         largest = wish.groups[0].count  # a rack and a pod have nodes of one tenant
         domain = wish.node_model.nvlink_domain_nodes
         rack = min(largest, domain or MOST_NODES_IN_RACK, space // height)
-        each = 1 if wish.rails else rails  # ports of a node on one leaf
-        most = min(largest if wish.rails else rack, capacity(leaf, (), speed) // each)
+        ports = 1 if wish.rails else rails  # ports of a node on one leaf
+        most = min(largest if wish.rails else rack, capacity(leaf, (), speed) // ports)
         widest = next(
-            (n for n in range(most, 0, -1) if fits(leaf, [(speed, n * each)], up, max(2, ceil(n * each * ratio)))), 0
+            (n for n in range(most, 0, -1) if fits(leaf, [(speed, n * ports)], up, max(2, ceil(n * ports * ratio)))),
+            0,
         )
         if not widest or (domain is not None and widest < rack):
             continue  # an NVLink domain is a rack as it is sold

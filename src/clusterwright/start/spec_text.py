@@ -132,7 +132,7 @@ def host_cables(wish: Wish, leaf: SizedTier, nics: str, medium: str, length_m: i
     group = wish.node_model.nic_group(nics)
     if medium == "dac" and group is not None and reach_m(group.speed_gbps) < _RACK_M:
         medium, length_m = "aoc", _RACK_M
-    modes = [] if group is None else [found for block in leaf.model.blocks if (found := _at(block, group.speed_gbps))]
+    modes = [] if group is None else [mode for block in leaf.model.blocks if (mode := _at(block, group.speed_gbps))]
     if group is None or group.lanes is None or not modes or (wish.fabric == "infiniband" and nics == "backend"):
         return medium, length_m
     if can_join(medium, group.speed_gbps, group.lanes, modes[0]):

@@ -61,9 +61,9 @@ class Wish:
         """The node groups, as large as each other or one node larger: one called compute, or one for each tenant."""
         if self.tenants == 1:
             return (NodesOfTenant(name="compute", prefix="gpu", count=self.nodes, tail=""),)
-        each, more = divmod(self.nodes, self.tenants)
+        nodes_each, more = divmod(self.nodes, self.tenants)
         return tuple(
-            NodesOfTenant(name=f"tenant{at}", prefix=f"t{at}gpu", count=each + (at <= more), tail=f"-tenant{at}")
+            NodesOfTenant(name=f"tenant{at}", prefix=f"t{at}gpu", count=nodes_each + (at <= more), tail=f"-tenant{at}")
             for at in range(1, self.tenants + 1)
         )
 

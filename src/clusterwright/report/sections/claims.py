@@ -118,7 +118,9 @@ def _added_config(plan: Plan) -> tuple[Block, ...]:
             code(added.file or "–"),
             code("; ".join(added.lines) or json.dumps(added.merge)),
             Cell(added.reason),
-            Cell("; ".join(f"{each.line.strip()}: {each.because}" for each in added.unread) or "–"),
+            Cell(
+                "; ".join(f"{unread_line.line.strip()}: {unread_line.because}" for unread_line in added.unread) or "–"
+            ),
         )
         for added in plan.spec.extra_config
     )

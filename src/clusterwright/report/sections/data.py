@@ -25,14 +25,14 @@ def data_section(plan: Plan) -> Section | None:
             name="promises",
             caption="Promises",
             columns=("Promise", "Which", "In the owner's words"),
-            rows=tuple((Cell(each.name), code(each.promise), Cell(each.says)) for each in spec.promises),
+            rows=tuple((Cell(item.name), code(item.promise), Cell(item.says)) for item in spec.promises),
             note="`clusterwright explain CW533` lists the checks behind each.",
         ),
         PageTable(
             name="mounts",
             caption="Mounts",
             columns=("Mount", "Where", "On nodes of", "Served by", "Protection", "Why nothing protects it"),
-            rows=tuple(_mount(each) for each in spec.mounts),
+            rows=tuple(_mount(item) for item in spec.mounts),
         ),
         PageTable(
             name="node-keys",
@@ -61,19 +61,19 @@ def data_section(plan: Plan) -> Section | None:
                 "Key",
                 "GPUDirect Storage",
             ),
-            rows=tuple(_dataset(each) for each in spec.datasets),
+            rows=tuple(_dataset(item) for item in spec.datasets),
         ),
         PageTable(
             name="keys",
             caption="Keys",
             columns=("Key", "Kind", "Owner", "New after", "Destroyed after", "Wrapped by", "Certificate"),
-            rows=tuple(_key(each) for each in spec.keys),
+            rows=tuple(_key(item) for item in spec.keys),
         ),
         PageTable(
             name="secrets",
             caption="Secrets, and where they come from",
             columns=("Secret", "Source", "Under", "File", "Version"),
-            rows=tuple(_secret(each) for each in spec.secrets),
+            rows=tuple(_secret(item) for item in spec.secrets),
         ),
     )
     blocks = tuple(Block(heading="", text="", drawings=(), tables=(table,)) for table in tables if table.rows)
@@ -119,7 +119,7 @@ def _dataset(dataset: Dataset) -> tuple[Cell, ...]:
         Cell(dataset.name),
         Cell(dataset.mount),
         Cell(dataset.owner),
-        *(_or_dash(each) for each in reviewed),
+        *(_or_dash(value) for value in reviewed),
         _or_dash(dataset.key),
         Cell("yes" if dataset.gpudirect_storage else "no"),
     )

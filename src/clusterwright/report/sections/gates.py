@@ -36,14 +36,14 @@ def gates_block(rollout: Rollout) -> Block | None:
 def _gates(rollout: Rollout, questions: tuple[GateRecord, ...]) -> PageTable:
     asked = tuple(
         (
-            code(each.gate),
-            Cell(each.asks or "not noted in this record"),
-            Cell(_NOTHING if each.deadline_s is None else f"{each.deadline_s:,} s", "number"),
-            Cell("the rollout's" if each.budget is None else f"{each.budget:,}", "number"),
-            number(each.asked),
-            Cell(f"{each.wrong:,}", "number bad" if each.wrong else "number"),
+            code(question.gate),
+            Cell(question.asks or "not noted in this record"),
+            Cell(_NOTHING if question.deadline_s is None else f"{question.deadline_s:,} s", "number"),
+            Cell("the rollout's" if question.budget is None else f"{question.budget:,}", "number"),
+            number(question.asked),
+            Cell(f"{question.wrong:,}", "number bad" if question.wrong else "number"),
         )
-        for each in questions
+        for question in questions
     )
     nothing = Cell(_NOTHING, "number")
     left_out = tuple(
@@ -62,13 +62,13 @@ def _waves(rollout: Rollout, questions: tuple[GateRecord, ...], attempts: tuple[
     return PageTable(
         name=f"gate-waves-{rollout.name}",
         caption="Answers wave by wave",
-        columns=("Wave", "Layer", "Devices", *(each.gate for each in questions), "Seconds", "Then"),
+        columns=("Wave", "Layer", "Devices", *(question.gate for question in questions), "Seconds", "Then"),
         rows=tuple(
             (
                 Cell(f"{attempt.number}, canary" if attempt.is_canary else f"{attempt.number}"),
                 Cell(attempt.layer),
                 number(attempt.devices),
-                *(_answer(attempt.gates.get(each.gate)) for each in questions),
+                *(_answer(attempt.gates.get(question.gate)) for question in questions),
                 Cell(f"{attempt.duration_s:,.0f}", "number"),
                 Cell(f"stopped: {attempt.stopped}", "bad") if attempt.stopped else Cell("finished", "good"),
             )
@@ -78,27 +78,31 @@ def _waves(rollout: Rollout, questions: tuple[GateRecord, ...], attempts: tuple[
     )
 
 
-def _answer(said: Mapping[str, Any] | None) -> Cell:
-    if said is None:
+def _answer(answer: Mapping[str, Any] | None) -> Cell:
+    if answer is None:
         return Cell("not asked", "quiet")
-    if not said["asked"]:
+    if not answer["asked"]:
         return Cell("none to ask", "quiet")
-    wrong = len(said["wrong"])
-    return Cell(f"{wrong:,} of {said['asked']:,} not well", "bad") if wrong else Cell(f"{said['asked']:,} well", "good")
+    wrong = len(answer["wrong"])
+    return (
+        Cell(f"{wrong:,} of {answer['asked']:,} not well", "bad")
+        if wrong
+        else Cell(f"{answer['asked']:,} well", "good")
+    )
 
 
 def _complaints(attempt: Attempt) -> Iterator[tuple[Cell, ...]]:
     """Devices that did not take their files, what each gate held against one, and what it told without counting it."""
-    by_gate = {device for said in attempt.gates.values() for device in said["wrong"]}
+    by_gate = {device for answer in attempt.gates.values() for device in answer["wrong"]}
     wave = Cell(f"{attempt.number}")
     for device, why in attempt.failed.items():
         if device not in by_gate:
             yield wave, Cell("did not take its files"), code(device), _COUNTS, _short(why)
-    for gate, said in attempt.gates.items():
-        for device, why in said["wrong"].items():
+    for gate, answer in attempt.gates.items():
+        for device, why in answer["wrong"].items():
             yield wave, code(gate), code(device), _COUNTS, _short(why)
-    for gate, said in attempt.gates.items():
-        for line in said["told"]:
+    for gate, answer in attempt.gates.items():
+        for line in answer["told"]:
             yield wave, code(gate), Cell(_NOTHING), _IS_TOLD, _short(line)
 
 

@@ -19,7 +19,7 @@ def images_section(plan: Plan) -> Section | None:
     if not images:
         return None
     text = (
-        f"{plural(sum(each.nodes for each in images), 'node')} fetch a golden image and rendered files, the same"
+        f"{plural(sum(image.nodes for image in images), 'node')} fetch a golden image and rendered files, the same"
         " for all that run it, and an overlay of their own: names, addresses, and what else only they have."
     )
     planned = planned_macs(plan)
@@ -37,16 +37,16 @@ def images_section(plan: Plan) -> Section | None:
 def _image_table(images: tuple[Fetched, ...]) -> PageTable:
     rows = tuple(
         (
-            code(f"{each.identity.name} {each.identity.version}"),
-            number(each.nodes),
-            number(each.packages),
-            number(each.shared_bytes),
-            number(each.image_bytes) if each.image_bytes else Cell("not measured", "warning"),
-            number(each.overlay_bytes),
-            number(each.script_bytes),
-            number(each.each_bytes) if each.image_bytes else Cell("", "number"),
+            code(f"{image.identity.name} {image.identity.version}"),
+            number(image.nodes),
+            number(image.packages),
+            number(image.shared_bytes),
+            number(image.image_bytes) if image.image_bytes else Cell("not measured", "warning"),
+            number(image.overlay_bytes),
+            number(image.script_bytes),
+            number(image.each_bytes) if image.image_bytes else Cell("", "number"),
         )
-        for each in images
+        for image in images
     )
     names = ("Image", "Nodes", "Packages", "Rendered files", "Image and kernel", "Overlay", "Script", "A node fetches")
     return PageTable(

@@ -27,9 +27,9 @@ def nccl_section(plan: Plan) -> Section | None:
     if not profiles:
         return None
     uses = "; ".join(
-        f"{', '.join(each.nodes)} on {each.fabric}, NCCL {each.version}"
-        + (f" and PyTorch {each.pytorch}" if each.pytorch else "")
-        for each in profiles
+        f"{', '.join(profile.nodes)} on {profile.fabric}, NCCL {profile.version}"
+        + (f" and PyTorch {profile.pytorch}" if profile.pytorch else "")
+        for profile in profiles
     )
     text = f"For {uses}. Each value follows from the line of the spec beside it."
     tables = tuple(
@@ -43,14 +43,14 @@ def _settings_table(plan: Plan, settings: tuple[Setting, ...], name: str, node: 
     document = plan.spec.document
     rows = tuple(
         (
-            code(each.name),
-            long_code(each.value),
-            Cell(each.written_to),
-            Cell(each.reason, "prose"),
-            long_code(format_path(each.origin, document.data)),
-            long_code(str(document.locate(each.origin))),
+            code(setting.name),
+            long_code(setting.value),
+            Cell(setting.written_to),
+            Cell(setting.reason, "prose"),
+            long_code(format_path(setting.origin, document.data)),
+            long_code(str(document.locate(setting.origin))),
         )
-        for each in settings
+        for setting in settings
     )
     columns = ("Variable", "Value", "Written to", "Why", "From", "Line")
     return PageTable(name=name, caption=f"As on {node}", columns=columns, rows=rows)

@@ -75,7 +75,7 @@ def addresses_section(plan: Plan) -> Section:
 def isolation_section(plan: Plan) -> Section:
     """Zones with who enforces them, and which zone may speak to which; what is not listed is denied."""
     zones = plan.spec.zones
-    enforced = {each.zone: enforced_by(each) for each in zone_enforcement(plan)}
+    enforced = {enforcement.zone: enforced_by(enforcement) for enforcement in zone_enforcement(plan)}
     zone_table = PageTable(
         name="zones",
         caption="Zones",
@@ -154,9 +154,9 @@ def _needs(plan: Plan) -> PageTable:
     )
 
 
-def enforced_by(found: ZoneEnforcement) -> str:
+def enforced_by(enforcement: ZoneEnforcement) -> str:
     """Who enforces a zone, in the words of ``clusterwright verify --check isolation``; "" without hosts."""
-    filtering, trusting = found.filtering, found.trusting
+    filtering, trusting = enforcement.filtering, enforcement.trusting
     parts = [f"hosts and edges ({plural(len(filtering), 'host')})"] if filtering else []
     if trusting:
         parts.append(f"edges alone ({plural(len(trusting), 'host')} without an image, as {trusting[0]})")

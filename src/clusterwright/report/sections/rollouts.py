@@ -29,9 +29,9 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
         rows=tuple(_row(rollout) for rollout in newest),
     )
     answers = tuple(
-        (Cell(rollout.name, "code"), Cell(each["what"]), Cell(each["reason"]), Cell(each["who"]))
+        (Cell(rollout.name, "code"), Cell(answer["what"]), Cell(answer["reason"]), Cell(answer["who"]))
         for rollout in newest
-        for each in rollout.answers
+        for answer in rollout.answers
     )
     overridden = PageTable(
         name="overrides", caption="What somebody answered for", columns=("Rollout", "What", "Why", "Who"), rows=answers

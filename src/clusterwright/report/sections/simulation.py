@@ -31,7 +31,7 @@ _HOW_TO_READ = (
 
 def simulation_section(plan: Plan) -> Section | None:
     """Bandwidth by queue pairs per connection; None where no profile's fabric is hashed Ethernet."""
-    hashed = {each.name for each in plan.spec.fabrics if each.technology == "roce"}
+    hashed = {fabric.name for fabric in plan.spec.fabrics if fabric.technology == "roce"}
     blocks = tuple(_simulated(plan, nccl) for nccl in plan.spec.nccl_profiles if nccl.fabric in hashed)
     return Section("load-balancing", "Load balancing and queue pairs", blocks) if blocks else None
 
@@ -103,13 +103,13 @@ def _tiers(network: FabricGraph, suffix: str) -> PageTable:
     """What the switches of each tier are told to hash, and why the queue pair is not among it."""
     rows = tuple(
         (
-            Cell(each.tier.role),
-            Cell(each.tier.model.name),
-            Cell(hashed_fields(queue_pairs=each.queue_pairs)),
-            Cell(f"{each.function.name}, seed {each.function.seed}" if each.function is not None else each.reason),
-            Cell(each.without or "–"),
+            Cell(tier.tier.role),
+            Cell(tier.tier.model.name),
+            Cell(hashed_fields(queue_pairs=tier.queue_pairs)),
+            Cell(f"{tier.function.name}, seed {tier.function.seed}" if tier.function is not None else tier.reason),
+            Cell(tier.without or "–"),
         )
-        for each in network.hashing
+        for tier in network.hashing
     )
     return PageTable(
         name=f"hashing{suffix}",
