@@ -133,7 +133,7 @@ def test_a_node_reads_the_export_by_name_through_its_filter(tree: Path, tmp_path
         (("nas.lab.example.edu", "10.30.0.5"), "CW575: 10.30.0.5 is an address: `addresses` of /home change nothing."),
         (("type: nfs4", "type: wekafs"), "CW575: /home is wekafs: `server` is for NFS."),
         (("/export/home", "nas:/export/home"), "CW575: nas.lab.example.edu cannot export nas:/export/home"),
-        (("[10.30.0.5]", "[10.10.0.5]"), "CW576: 10.10.0.5 is among the hosts of frontend"),
+        (("[10.30.0.5]", "[10.10.0.5]"), "CW576: 10.10.0.5 is among the addresses of frontend"),
         (("[10.30.0.5]", "[10.30.0.5, 10.30.0.6]"), "CW505: 10.30.0.6 is in no zone, so that no flow can allow TCP"),
         (("10.30.0.5/32", "10.31.0.5/32"), "CW505: 10.30.0.5 is in no zone, so that no flow can allow TCP port 2049"),
         (("ports: [2049]", "ports: [2050]"), "CW505: No flow leads from lab to 10.30.0.5 over TCP port 2049"),
@@ -205,6 +205,15 @@ def test_an_image_of_ours_mounts_it_with_tls(tmp_path: Path) -> None:
     answer = command("verify", spec, "--check", "file-servers", "--check", "encryption", cwd=tmp_path).stdout
     assert "file-servers: proven." in answer
     assert "encryption: proven." in answer
+
+
+def test_an_address_of_a_switch_is_no_file_server(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    loopbacks = load_spec(SPEC.parents[3] / "inventory/lab-roce.yaml").fabrics[1].addressing
+    assert loopbacks is not None
+    pool = next(pool for key, pool in loopbacks.pools if key == "loopbacks")
+    spec.write_text(OVERLAY.replace("fd00:1ab:f:fff0::9", str(pool[9])))
+    assert any(line.startswith(f"CW576: {pool[9]} is among the addresses of ") for line in errors(spec))
 
 
 def test_the_preview_says_when_it_is_mounted() -> None:

@@ -49,9 +49,9 @@ def zones_at(spec: ClusterSpec, address: Address) -> tuple[str, ...]:
 
 
 def fabric_around(spec: ClusterSpec, address: Address) -> Fabric | None:
-    """The fabric whose hosts an address is among, on Ethernet or over InfiniBand."""
+    """The fabric whose pools an address is in: of hosts, of links and loopbacks, or of IP over InfiniBand."""
     for fabric in spec.fabrics:
-        networks = [] if fabric.addressing is None else [fabric.addressing.hosts]
+        networks = [] if fabric.addressing is None else [pool for _, pool in fabric.addressing.pools]
         networks += [partition.ipoib.network for partition in fabric.partitions if partition.ipoib is not None]
         if any(address in network for network in networks):
             return fabric

@@ -56,7 +56,7 @@ def file_server_out_of_reach(subject: Subject) -> Iterator[Problem]:
             place = path or (*mount.path, "server")
             fabric = fabric_around(spec, address)
             if fabric is not None:
-                message = f"{address} is among the hosts of {fabric.name}, whose addresses the plan assigns."
+                message = f"{address} is among the addresses of {fabric.name}, which the plan assigns."
                 hint = "Describe the server as a node group (`system`), or give it an address outside."
                 yield Problem(place, message, hint)
                 continue
