@@ -8,6 +8,7 @@ from clusterwright.finding import Severity
 from clusterwright.plan.service import ACTIVE, DRAINED, OUT_OF_SERVICE, groups_around
 from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.attachment import tier_order
 from clusterwright.spec.encryption import MUTUAL_TLS
 from clusterwright.spec.infiniband import OPENSM, SubnetManager
 from clusterwright.spec.model import ClusterSpec
@@ -149,7 +150,7 @@ def without_withdrawal(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW253", Severity.ERROR)
 def nodes_at_two_tiers(subject: Subject) -> Iterator[Problem]:
-    """InfiniBand fabrics with GPU nodes at more than one tier."""
+    """InfiniBand fabrics with GPU nodes at tiers of different heights, or with different numbers of uplinks."""
     layout = subject.skeleton.layout
     for fabric in subject.skeleton.fabrics:
         if fabric.fabric.technology != "infiniband":
@@ -160,12 +161,26 @@ def nodes_at_two_tiers(subject: Subject) -> Iterator[Problem]:
             if group.model.gpus:
                 for seat in node.seats:
                     groups.setdefault(fabric.seats[seat].tier, group.name)
-        if len(groups) > 1:
-            low, high = (fabric.fabric.tiers[depth].role for depth in (min(groups), max(groups)))
-            name = groups[max(groups)]
+        levels = tier_order(subject.spec, fabric.fabric).levels
+        if len({levels[depth] for depth in groups}) > 1:
+            lowest = min(groups, key=levels.__getitem__)
+            highest = max(groups, key=levels.__getitem__)
+            low, high = fabric.fabric.tiers[lowest].role, fabric.fabric.tiers[highest].role
+            name = groups[highest]
             attach = next(candidate for candidate in fabric.fabric.attach if candidate.nodes == name)
             yield Problem(
                 (*attach.path, "nodes"),
-                f"{name} is cabled to {high}, {groups[min(groups)]} to {low}.",
+                f"{name} is cabled to {high}, {groups[lowest]} to {low}.",
                 f"Give {name} the level that {low} stands in, or a fabric of its own.",
             )
+            continue
+        leaves = [fabric.fabric.tiers[depth] for depth in sorted(groups)]
+        for leaf in leaves[1:]:
+            counts = [tier.up.links if tier.up else 0 for tier in (leaves[0], leaf)]
+            if counts[0] != counts[1]:
+                yield Problem(
+                    (*leaf.path, "up", "links") if leaf.up else leaf.path,
+                    f"{leaf.role} has {counts[1]} uplinks, {leaves[0].role} beside it {counts[0]}: no proof follows"
+                    " paths that leaves share unevenly.",
+                    "Give both tiers as many uplinks, or each a fabric of its own.",
+                )
