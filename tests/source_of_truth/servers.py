@@ -204,7 +204,7 @@ def serving(program: Program, place: Path) -> Iterator[Serving]:
 
 
 def _wait_for(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + 300
+    until = time.monotonic() + 900
     while time.monotonic() < until and server.poll() is None:
         try:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
