@@ -39,13 +39,17 @@ class PlaybookJob:
 
     def run_here(self, private: RunFolder, transcript: Transcript, given_up: Callable[[], bool]) -> None:
         """Runs the job in this process, and fills ``transcript``."""
-        from ansible_runner.interface import init_runner
+        # By the package, for which a thread waits while another one imports it. Its module alone is there before that,
+        # when `plugins` is the subpackage still, and a run ends with "'module' object is not iterable".
+        import ansible_runner
 
         files = {meaning: str(path.resolve()) for meaning, path in self.transport.files.items()}
         places = PlaybookPlaces(str(private.bundles), str(private.path / "tmp"), files)
         arguments = self._arguments(private, places)
         arguments["envvars"]["PATH"] = _search_path()
-        runner = init_runner(**arguments, event_handler=transcript.hear, cancel_callback=given_up)
+        runner = ansible_runner.interface.init_runner(
+            **arguments, event_handler=transcript.hear, cancel_callback=given_up
+        )
         # It starts from this process's whole environment, and notes what it starts Ansible with in a file.
         runner_variables = {name: value for name, value in runner.config.env.items() if name in _SET_BY_RUNNER}
         runner.config.env = {**child_environment(), **arguments["envvars"], **runner_variables}
