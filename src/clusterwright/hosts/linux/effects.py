@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from clusterwright.device_files.effect import Consequence, Effect, effect_table
+from clusterwright.hosts.linux.changed_units import UNIT_FILE, settings_of, unit_places
 from clusterwright.hosts.opensm.reader.partitions import BadStatement, parse_partitions
 
 LIMITS_FILE = "etc/clusterwright/health.json"
@@ -31,6 +32,8 @@ def on_switch(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequ
 def _places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
     if path.endswith(".network") and was is not None:
         yield from _network_places(was, will)
+    elif UNIT_FILE.fullmatch(path):
+        yield from unit_places(path, was, will)
     elif was is None or will is None:
         yield ""
     elif path == LIMITS_FILE:
@@ -51,21 +54,8 @@ def _network_places(was: bytes, will: bytes | None) -> Iterator[str]:
     if will is None:
         yield "gone"
         return
-    changed = _settings(was) ^ _settings(will)
+    changed = set(settings_of(was)) ^ set(settings_of(will))
     yield from sorted({f"{section} > {key}" for section, key, _ in changed}) or [""]
-
-
-def _settings(content: bytes) -> frozenset[tuple[str, str, str]]:
-    """The settings of a file of systemd.syntax(7): section, key and value."""
-    settings: set[tuple[str, str, str]] = set()
-    section = ""
-    for line in content.decode("utf-8", "replace").splitlines():
-        if line.startswith("["):
-            section = line.strip("[] ")
-        elif "=" in line and not line.startswith(("#", ";")):
-            key, _, value = line.partition("=")
-            settings.add((section, key.strip(), value.strip()))
-    return frozenset(settings)
 
 
 def _takes_keys(was: bytes, will: bytes) -> bool:

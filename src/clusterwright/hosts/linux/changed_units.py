@@ -1,0 +1,73 @@
+"""Places that differ in a unit of systemd, each with what the unit is: what a change means depends on that.
+
+The role has systemd read changed units again, which neither runs a oneshot again nor restarts a service.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+UNIT_FILE = re.compile(r"etc/systemd/system/[^/]+\.(service|(service|target)\.d/[^/]+\.conf)")
+"""Services, and drop-ins of services and targets."""
+
+_STAYS = "RemainAfterExit"
+_DROP_IN = re.compile(r".*\.(service|target)\.d/[^/]+")
+_TRUE = frozenset({"1", "yes", "true", "on"})
+
+Setting = tuple[str, str, str]
+"""Section, key and value."""
+
+
+def unit_places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
+    """The places that differ, each behind what the unit is.
+
+    ``oneshot`` has ended when it has run, ``RemainAfterExit`` is one whose effect stays, ``service`` runs on, and
+    ``drop-in`` belongs to a unit of a package, which may be any. ``wants`` names the units of a target. A unit without
+    content is ``masked``.
+    """
+    before, after = (settings_of(content or b"") for content in (was, will))
+    if ".target.d/" in path:
+        changed = set(before) ^ set(after)
+        yield from sorted(f"wants > {unit}" for _, _, units in changed for unit in units.split())
+        return
+    if was == b"" or will == b"":
+        yield "masked"
+        return
+    kind = "drop-in" if _DROP_IN.fullmatch(path) else _kind_of(after if will is not None else before)
+    if was is None or will is None:
+        yield f"{kind} > {'new' if was is None else 'gone'}"
+        return
+    keys = {f"{kind} > {section} > {key}" for section, key in _changed_keys(before, after)}
+    yield from sorted(keys) or [""]
+
+
+def settings_of(content: bytes) -> tuple[Setting, ...]:
+    """The settings of a file of systemd.syntax(7), in its order."""
+    settings: list[Setting] = []
+    section = ""
+    for line in content.decode("utf-8", "replace").splitlines():
+        if line.startswith("["):
+            section = line.strip("[] ")
+        elif "=" in line and not line.startswith(("#", ";")):
+            key, _, value = line.partition("=")
+            settings.append((section, key.strip(), value.strip()))
+    return tuple(settings)
+
+
+def _kind_of(settings: tuple[Setting, ...]) -> str:
+    """Of systemd.service(5): by Type=, and by whether the unit stays active."""
+    values = {key: value for section, key, value in settings if section == "Service"}
+    if values.get("Type") != "oneshot":
+        return "service"
+    return _STAYS if values.get(_STAYS, "").lower() in _TRUE else "oneshot"
+
+
+def _changed_keys(before: tuple[Setting, ...], after: tuple[Setting, ...]) -> set[tuple[str, str]]:
+    """The keys whose values differ; commands count in their order."""
+    keys = {(section, key) for section, key, _ in (*before, *after)}
+    return {wanted for wanted in keys if _values(before, wanted) != _values(after, wanted)}
+
+
+def _values(settings: tuple[Setting, ...], wanted: tuple[str, str]) -> list[str]:
+    return [value for section, key, value in settings if (section, key) == wanted]
