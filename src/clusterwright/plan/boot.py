@@ -1,7 +1,8 @@
 """Boot servers of every rack, and the boot adapters of nodes.
 
 A rack is served by the boot servers nearest to it: those in the rack itself, else in its pod, else all of the cluster,
-racks spread over them evenly. Each has a first server and, if there are several, a second one for its failures.
+racks spread over them evenly. Each has a first server and, if there are several, a second one for its failures. In the
+place of a server out of service comes the next one, and other racks keep theirs. A drained one serves on.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import NamedTuple
 
 from clusterwright.plan.first_contact import contact_relays
 from clusterwright.plan.model import Device, Interface, Plan
+from clusterwright.plan.service import OUT_OF_SERVICE
 from clusterwright.spec.distribution import Family, family_of
 from clusterwright.spec.hardware.systems import system_of
+from clusterwright.spec.image import Image
 from clusterwright.spec.model import ClusterSpec
 
 # Locally administered (IEEE 802, second bit of the first octet), so that no delivered adapter can bear it.
@@ -46,9 +49,14 @@ def ipxe_of(spec: ClusterSpec) -> str:
 
 def boot_server_family(spec: ClusterSpec) -> Family:
     """Family of the boot servers' distribution; Debian's without an image."""
-    group = spec.node_group(spec.boot.servers) if spec.boot is not None else None
-    image = spec.image(group.image or "") if group is not None else None
+    image = boot_server_image(spec)
     return family_of(image.distribution if image is not None else "")
+
+
+def boot_server_image(spec: ClusterSpec) -> Image | None:
+    """The image of the boot servers; None for machines without one."""
+    group = spec.node_group(spec.boot.servers) if spec.boot is not None else None
+    return spec.image(group.image or "") if group is not None else None
 
 
 def booted(plan: Plan) -> tuple[Device, ...]:
@@ -99,6 +107,7 @@ def _servers_by_rack(plan: Plan, nics: Container[str]) -> Mapping[str, tuple[str
         return {}
     servers = [device for device in plan.devices if device.kind == "node" and device.node_group == boot.servers]
     racks = {device.rack: device for device in plan.devices if device.name in nics}
+    gone = frozenset(server.name for server in servers if server.state == OUT_OF_SERVICE)
     near = {rack: _nearest(servers, device) for rack, device in racks.items()}
     sharing: dict[tuple[str, ...], list[str]] = {}
     for rack, names in near.items():
@@ -107,7 +116,8 @@ def _servers_by_rack(plan: Plan, nics: Container[str]) -> Mapping[str, tuple[str
     for names, served in sharing.items():
         for number, rack in enumerate(served):
             first = number * len(names) // len(served)
-            by_rack[rack] = tuple(dict.fromkeys((names[first], names[(first + 1) % len(names)])))
+            turned = (*names[first:], *names[:first])
+            by_rack[rack] = (tuple(name for name in turned if name not in gone) or turned)[:2]
     return {rack: by_rack[rack] for rack in racks}
 
 
@@ -164,9 +174,13 @@ def relay_sources(plan: Plan) -> Mapping[str, int]:
 
 
 def _nearest(servers: list[Device], node: Device) -> tuple[str, ...]:
-    in_rack = tuple(server.name for server in servers if server.rack == node.rack)
-    in_pod = tuple(server.name for server in servers if server.pod and server.pod == node.pod)
-    return in_rack or in_pod or tuple(server.name for server in servers)
+    """Those in the node's rack, else its pod, else all; of the nearest that are not all out of service."""
+    in_rack = [server for server in servers if server.rack == node.rack]
+    in_pod = [server for server in servers if server.pod and server.pod == node.pod]
+    for group in (in_rack, in_pod):
+        if any(server.state != OUT_OF_SERVICE for server in group):
+            return tuple(server.name for server in group)
+    return tuple(server.name for server in servers)
 
 
 def is_placeholder(mac: int) -> bool:
