@@ -46,8 +46,9 @@ class Archive:
 class Release:
     """A release as a spec names it (``title name``), and as mkosi does (``tool code``).
 
-    ``slurm`` is the major release in its archive, None where nobody has looked it up. ``packages`` are those that it
-    calls otherwise than its family, ``lacks`` what it does not have, ``within`` what another package has the files of.
+    ``slurm`` and ``kea`` are the releases in its archive, None where nobody has looked them up. ``packages`` are those
+    that it calls otherwise than its family, ``lacks`` what it does not have, ``within`` what another package has the
+    files of.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Release:
     title: str | None
     also: tuple[str, ...]
     slurm: Annotated[str | None, Key("slurm", "release")]
+    kea: Annotated[str | None, Key("kea", "release")]
     packages: PackageNames
     lacks: tuple[str, ...]
     within: tuple[str, ...]

@@ -16,6 +16,7 @@ from clusterwright.plan.boot import format_mac
 from clusterwright.plan.first_contact import PortContact, contacts
 from clusterwright.plan.model import Plan, Subnet, format_address
 from clusterwright.spec.hardware.systems import ContactWords
+from clusterwright.spec.kea_releases import retries_sockets
 from clusterwright.spec.site import FirstContact
 from clusterwright.text.json_lines import dump_lines
 
@@ -55,7 +56,7 @@ def contact_kea(plan: Plan, section: FirstContact, served: Mapping[str, ServedSw
     identifiers = ["hw-address"] if section.relay_ports is None else ["hw-address", "circuit-id"]
     nics = [(section.interface or "*", str(section.server))]
     settings = {
-        **server_settings(version, nics, identifiers=identifiers),
+        **server_settings(version, nics, identifiers=identifiers, retries=retries_sockets(None)),
         "option-def": [{**_SCRIPT, "space": f"dhcp{version}"}],
     }
     classes = list(_classes(section, served))

@@ -14,11 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from clusterwright.plan.boot import BootNic, format_mac, ipxe_of
+from clusterwright.plan.boot import BootNic, boot_server_image, format_mac, ipxe_of
 from clusterwright.plan.model import Plan, Subnet, format_address
+from clusterwright.spec.kea_releases import retries_sockets
 from clusterwright.text.json_lines import dump_lines
 
 LEASE_S = 3600
+# An address of IPv6 is no place to listen until duplicates are excluded (RFC 4862), and one of a port that is down is
+# none at all: Kea starts all the same, hears nobody, and stays so. It tries again for an hour.
+_RETRIES, _RETRY_MS = 720, 5000
 # Client system architecture (RFC 4578, RFC 5970; IANA "Processor Architecture Types"): x64 UEFI, by TFTP and by HTTP.
 _UEFI = "0x0007"
 _UEFI_HTTP = "0x0010"
@@ -43,15 +47,22 @@ def kea_config(plan: Plan, nics: Sequence[tuple[str, str]], served: Served) -> t
         switch: number for number, switch in enumerate((net.device for net in plan.subnets if net.kind == "host"), 1)
     }
     settings = {
-        **server_settings(version, nics, identifiers=("hw-address",)),
+        **server_settings(
+            version, nics, identifiers=("hw-address",), retries=retries_sockets(boot_server_image(plan.spec))
+        ),
         "client-classes": (_classes_v6 if version == 6 else _classes_v4)(address, url, name),
         f"subnet{version}": [_subnet(numbers[net.device], net, nics) for net, nics in served],
     }
     return version, dump_lines({f"Dhcp{version}": settings}, depth=5)
 
 
-def server_settings(version: int, nics: Iterable[tuple[str, str]], *, identifiers: Sequence[str]) -> dict[str, Any]:
-    """Settings of every server of reservations; ``nics`` are its interfaces for relays, with their addresses."""
+def server_settings(
+    version: int, nics: Iterable[tuple[str, str]], *, identifiers: Sequence[str], retries: bool
+) -> dict[str, Any]:
+    """Settings of every server of reservations; ``nics`` are its interfaces for relays, with their addresses.
+
+    With ``retries`` it tries a socket again that cannot be opened yet.
+    """
     settings: dict[str, Any] = {
         # Over IPv6 Kea hears its own links alone, unless it is told the address that relays send to.
         "interfaces-config": {
@@ -73,6 +84,9 @@ def server_settings(version: int, nics: Iterable[tuple[str, str]], *, identifier
     else:
         settings["interfaces-config"]["dhcp-socket-type"] = "udp"  # everything is relayed
         settings["match-client-id"] = False
+    if retries:
+        settings["interfaces-config"]["service-sockets-max-retries"] = _RETRIES
+        settings["interfaces-config"]["service-sockets-retry-wait-time"] = _RETRY_MS
     return settings
 
 
