@@ -29,7 +29,7 @@ from clusterwright.rollout.consequences import effect_of
 from clusterwright.rollout.deployed import recorded
 from clusterwright.rollout.drifted import running_tree
 from clusterwright.rollout.ledger import UnderWay
-from clusterwright.rollout.running import running_devices
+from clusterwright.rollout.running import ask_devices
 from clusterwright.rollout.unbuilt_images import UnbuiltImage, keep_former_boots
 from clusterwright.rollout.waves import Wave, plan_waves
 from clusterwright.spec.rollout import RolloutPolicy
@@ -41,11 +41,11 @@ class Prepared:
 
     ``manifests`` and ``given`` are by stack. ``effects`` are those on devices that change in waves, ``removed`` devices
     that the spec no longer has. ``rollout`` is a new one, or the one under way that the update goes on with. ``runs``
-    are devices that hold files though no state says so. ``away`` are those out of service: no file is sent to them, and
-    they are owed their changes until they are back. ``only`` are the devices that were selected alone: all others stay
-    as they are, and no stack is brought to the spec as a whole. Empty: all. ``unbuilt`` are images that boot servers
-    lack. ``settled`` are stacks whose state already has everything that an update would write: no engine is started for
-    them.
+    are devices that hold files though no state says so, ``silent`` those that no state knows and that did not answer.
+    ``away`` are those out of service: no file is sent to them, and they are owed their changes until they are back.
+    ``only`` are the devices that were selected alone: all others stay as they are, and no stack is brought to the spec
+    as a whole. Empty: all. ``unbuilt`` are images that boot servers lack. ``settled`` are stacks whose state already
+    has everything that an update would write: no engine is started for them.
     """
 
     stacks: tuple[Stack, ...]
@@ -55,6 +55,7 @@ class Prepared:
     removed: tuple[str, ...]
     rollout: UnderWay
     runs: frozenset[str] = frozenset()
+    silent: tuple[str, ...] = ()
     away: frozenset[str] = frozenset()
     only: frozenset[str] = frozenset()
     unbuilt: tuple[UnbuiltImage, ...] = ()
@@ -127,7 +128,7 @@ def prepare_update(
 
     With the ``source`` of the plan, stacks that were rendered from the same before are not rendered again. ``begun`` is
     the rollout that did not end: the same one keeps its waves, and other changes get waves behind them.
-    Before the first update of a stack its devices are asked: those that hold files run, and change in waves.
+    Devices that no state knows are asked: those that hold files run, and change in waves.
     With ``only`` some devices, no other one is rendered or changed; then every stack has to be deployed.
     Nothing is changed on any device. Raises ClusterwrightError.
     """
@@ -153,14 +154,22 @@ def _prepared(
     read = engine.all_given(stacks)
     if only:
         _require_deployed(stacks, read)
-    runs = running_devices(target, [stack for stack in stacks if stack.name not in read])
+    away = frozenset(device.name for device in plan.devices if device.state == OUT_OF_SERVICE)
     given = {
-        stack.name: read[stack.name].under(manifests[stack.name].former)
-        if stack.name in read
-        else Given({name: "" for name in manifests[stack.name].trees if name in runs}, {})
+        stack.name: read[stack.name].under(manifests[stack.name].former) if stack.name in read else Given({}, {})
         for stack in stacks
     }
-    away = frozenset(device.name for device in plan.devices if device.state == OUT_OF_SERVICE)
+    # What the first update of a stack left goes out as it began.
+    begun_first = frozenset(begun.first if begun else ()) & read.keys()
+    unknown = [
+        name
+        for stack in stacks
+        if stack.name not in begun_first
+        for name in manifests[stack.name].trees.keys() - given[stack.name].trees.keys() - away
+    ]
+    asked = ask_devices(target, sorted(only.intersection(unknown) if only else unknown))
+    runs = asked.running
+    given = {stack.name: given[stack.name].with_running(runs & manifests[stack.name].trees.keys()) for stack in stacks}
     manifests = {name: manifest.leaving_out(away, given[name].trees) for name, manifest in manifests.items()}
     if only:
         manifests = {name: manifest.alone(only - away, given[name].trees) for name, manifest in manifests.items()}
@@ -202,6 +211,7 @@ def _prepared(
         removed=removed,
         rollout=rollout,
         runs=runs,
+        silent=asked.silent,
         away=away,
         only=only,
         unbuilt=unbuilt,

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from clusterwright.deploy.pulumi.units import Stack
-from clusterwright.deploy.target import Holding
+from clusterwright.deploy.target import Holding, Unreachable
 from clusterwright.deploy.targets import Chosen
 
 
-def running_devices(target: Chosen, stacks: Iterable[Stack]) -> frozenset[str]:
-    """Those devices of ``stacks`` that answer, and hold files: of ours, or a configuration of their own.
+@dataclass(frozen=True, slots=True)
+class AskedDevices:
+    """The answers of devices that no state knows of."""
 
-    A device that cannot be reached is not among them: nobody knows. Raises ClusterwrightError when none can be asked.
-    """
-    names = list(chain.from_iterable(stack.devices for stack in stacks))
+    running: frozenset[str] = frozenset()
+    """They hold files: of ours, or a configuration of their own."""
+    silent: tuple[str, ...] = ()
+    """They did not answer, and may run."""
+
+
+def ask_devices(target: Chosen, names: Sequence[str]) -> AskedDevices:
+    """Ask every device of ``names`` that the target reaches. Raises ClusterwrightError when none can be asked."""
     asked = target.carries(names) if names else ()
     if not asked:
-        return frozenset()
+        return AskedDevices()
     answers = target.open().read(asked)
-    return frozenset(name for name, answer in answers.items() if isinstance(answer, Holding) and answer.files)
+    return AskedDevices(
+        running=frozenset(name for name, answer in answers.items() if isinstance(answer, Holding) and answer.files),
+        silent=tuple(name for name, answer in answers.items() if isinstance(answer, Unreachable)),
+    )

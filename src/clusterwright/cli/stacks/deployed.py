@@ -75,7 +75,7 @@ def refresh(*, reason: str, **options: Any) -> int:
         return EXIT_FINDINGS
     engine = Engine(site.deployment)
     recorded = engine.known()
-    adopted = _adopted(site, recorded)
+    adopted = _adopted(site, engine.all_given(site.stacks))
     deployed = _deployed(site, recorded | adopted.keys())
     if not deployed.stacks:
         return 0
@@ -154,30 +154,50 @@ def destroy(
 
 @dataclass(frozen=True, slots=True)
 class _Adopted:
-    """The adopted part of a stack without a state: ``running`` devices, the ``units`` that have one, their trees."""
+    """Devices of a stack that run, though no state knows them: ``running``, their ``units``, and their manifest."""
 
     running: frozenset[str]
     units: tuple[str, ...]
     manifest: Manifest
 
 
-def _adopted(site: ChosenStacks, recorded: frozenset[str]) -> dict[str, _Adopted]:
-    """By stack, for those that no state knows and on which devices run; none where devices are asked for alone."""
-    from clusterwright.deploy.pulumi.rendering import make_manifests
-    from clusterwright.rollout.running import running_devices
+def _adopted(site: ChosenStacks, given: Mapping[str, Given]) -> dict[str, _Adopted]:
+    """By stack, for those with such devices; none where devices are asked for alone.
 
-    absent = [] if site.devices else [stack for stack in site.stacks if stack.name not in recorded]
-    running = running_devices(site.target, absent)
-    units = {
-        stack.name: tuple(unit.name for unit in stack.units if not running.isdisjoint(unit.devices)) for stack in absent
-    }
-    stacks = [stack for stack in absent if units[stack.name]]
+    Devices out of service are not asked. Raises ClusterwrightError.
+    """
+    from clusterwright.deploy.pulumi.rendering import make_manifests
+    from clusterwright.plan.service import OUT_OF_SERVICE
+    from clusterwright.rollout.running import ask_devices
+
+    if site.devices:
+        return {}
+    trees = {stack.name: given[stack.name].trees if stack.name in given else {} for stack in site.stacks}
+    unknown = [
+        name
+        for stack in site.stacks
+        for name in stack.devices
+        if name not in trees[stack.name] and site.plan.by_name[name].state != OUT_OF_SERVICE
+    ]
+    asked = ask_devices(site.target, unknown)
+    if asked.silent:
+        click.echo(
+            f"{len(asked.silent)} devices did not answer, and are not taken up: {and_more(asked.silent, _SHOWN)}. They "
+            "count as new until `refresh` reaches them",
+            err=True,
+        )
+    running = asked.running
+    stacks = [stack for stack in site.stacks if not running.isdisjoint(stack.devices)]
     if not stacks:
         return {}
     manifests = make_manifests(site.plan, site.target, stacks, site.source)
     click.echo(f"taken up as they are: {len(running)} devices that no state knows of", err=True)
     return {
-        stack.name: _Adopted(running & manifests[stack.name].trees.keys(), units[stack.name], manifests[stack.name])
+        stack.name: _Adopted(
+            running=running.intersection(stack.devices),
+            units=tuple(unit.name for unit in stack.units if not running.isdisjoint(unit.devices)),
+            manifest=manifests[stack.name].alone(running, trees[stack.name]),
+        )
         for stack in stacks
     }
 
@@ -238,10 +258,11 @@ def _drive(
     from clusterwright.rollout.stack_change import UnitReports, destroyed, refreshed
 
     progress(f"{action}: {', '.join(stack.name for stack in site.stacks)}")
-    before = {stack.name: Given({}, {}) for stack in site.stacks} | engine.all_given(site.stacks)
+    had_state = engine.all_given(site.stacks)
+    before = {stack.name: Given({}, {}) for stack in site.stacks} | had_state
     asks = action == "refresh"
     lost = fill_holes(site.plan, site.target, site.stacks, site.source, before) if asks else ()
-    before |= {name: Given(dict.fromkeys(sorted(adoption.running), ""), {}) for name, adoption in adopted.items()}
+    before |= {name: before[name].with_running(sorted(adoption.running)) for name, adoption in adopted.items()}
     if site.devices:
         before = _asked_alone(site, before)
     approval = _approval(action, site, reason, before, permitted)
@@ -257,7 +278,9 @@ def _drive(
 
         def run(stack: Stack) -> Ran:
             if taken := adopted.get(stack.name):
-                return engine.run("adopt", stack, heard, taken.units, taken.manifest)
+                adoption = engine.run("adopt", stack, heard, taken.units, taken.manifest)
+                if not adoption.ok or stack.name not in had_state:
+                    return adoption
             return engine.run(action, stack, heard, units_of_devices(stack, site.devices))
 
         at_once: int = options["parallel"]

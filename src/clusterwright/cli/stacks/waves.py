@@ -37,6 +37,11 @@ def _lines(prepared: Prepared, gates: Gates) -> Iterator[str]:
     if prepared.waves:
         yield from gates.lines
         yield from _at_once([stack for stack in first if stack not in upper], "behind the waves, ")
+    if prepared.silent:
+        yield (
+            f"{len(prepared.silent)} devices did not answer, and no state knows whether they run: "
+            f"{_some(prepared.silent)}. They count as new"
+        )
     if prepared.only:
         yield f"alone: {_some(sorted(prepared.only))}; all other devices stay as they are"
     if prepared.away and (prepared.waves or first):

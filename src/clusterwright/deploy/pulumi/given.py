@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,6 +38,10 @@ class Given:
             failed={now.get(name, name): why for name, why in self.failed.items()},
             downlinks={now.get(name, name): of for name, of in self.downlinks.items()},
         )
+
+    def with_running(self, devices: Iterable[str]) -> Given:
+        """The same with ``devices`` that run, though the state does not know them: they hold something else."""
+        return replace(self, trees={**self.trees, **dict.fromkeys(devices, "")})
 
 
 def read_given(state: Mapping[str, Any]) -> Given:

@@ -125,6 +125,8 @@ class ClusterwrightProvider(Provider):
             both = (request.old_state, request.new_inputs)
             others = [key for key in ("downlinks", "away") if map_of(both[0], key) != map_of(both[1], key)]
             return DiffResponse(changes=bool(others), diffs=others or ["downlinks"])
+        if os.environ.get(ADOPTS):  # what is adopted is compared with the devices themselves
+            return DiffResponse(changes=True, diffs=["devices"])
         running = [name for name in changed if name in old and name in new]
         if running and not may_change_what_runs():
             await self._log.warning(request.urn, refusal(running))
@@ -141,7 +143,7 @@ class ClusterwrightProvider(Provider):
         if request.preview:
             return CreateResponse(request.name, dict(request.properties))
         if os.environ.get(ADOPTS):
-            return CreateResponse(request.name, await self._adopt(request))
+            return CreateResponse(request.name, await self._adopt(request.urn, request.properties))
         if not may_change_what_runs():
             wanted = map_of(request.properties, "devices")
             compared = await asyncio.to_thread(self._holding_otherwise, wanted)
@@ -150,20 +152,34 @@ class ClusterwrightProvider(Provider):
         state = await self._bring_about(request.urn, request.properties, {})
         return CreateResponse(request.name, state)
 
-    async def _adopt(self, request: CreateRequest) -> dict[str, PropertyValue]:
-        """Note the files of a unit's devices as given, without a change on them. A later update mends differences."""
-        wanted = map_of(request.properties, "devices")
-        given = await asyncio.to_thread(self._given, wanted)
+    async def _adopt(self, urn: str, properties: Properties) -> dict[str, PropertyValue]:
+        """Note the files of a unit's devices as given, without a change on them. A later update mends differences.
+
+        Devices that the state knows stay as it knows them.
+        """
+        wanted = map_of(properties, "devices")
+        untouched = _untouched(properties)
+        asked = {name: digest for name, digest in wanted.items() if name not in untouched}
+        given = await asyncio.to_thread(self._given, asked)
         trees = {name: tree for name, tree in given.items() if tree is not None}
-        compared = await asyncio.to_thread(self._compare, trees, sorted(wanted.keys() - trees.keys()))
-        same = {name for name, outcome in (compared or {}).items() if not outcome.changed}
-        held = {name: digest if name in same else "" for name, digest in wanted.items()}
-        return {"devices": as_map(held), **_beside(request.properties)}
+        compared = await asyncio.to_thread(self._compare, trees, sorted(asked.keys() - trees.keys()))
+        outcomes = compared or {}
+        drift = {name: outcome for name, outcome in outcomes.items() if outcome.changed}
+        if drift:
+            shown = await asyncio.to_thread(self._drift_lines, trees, drift)
+            await self._log.info(urn, "\n".join(shown))
+        kept = (outcomes.keys() - drift.keys()) | untouched
+        held = {name: digest if name in kept else "" for name, digest in wanted.items()}
+        return {"devices": as_map(held), **_beside(properties)}
 
     async def update(self, request: UpdateRequest) -> UpdateResponse:
         """As create; devices that left the unit lose their files."""
         if request.preview:
             return UpdateResponse(dict(request.news))
+        if os.environ.get(ADOPTS):
+            failed = _held(request.olds, request.news, "failed")
+            adopted = await self._adopt(request.urn, request.news)
+            return UpdateResponse({**adopted, **({"failed": as_map(failed)} if failed else {})})
         old, new = _held(request.olds, request.news), map_of(request.news, "devices")
         # A device that took nothing so far is tried once more.
         never_taken = {name for name in _held(request.olds, request.news, "failed") if not old.get(name)}
