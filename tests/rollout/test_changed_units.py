@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator
+from os.path import normpath
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,12 @@ def test_what_the_role_runs_of_a_unit_is_what_the_unit_runs() -> None:
         ("slurmctld.service.d/1.conf", "[Service]\nNice=1\n", "[Service]\nNice=2\n", Effect.LIVE, "daemon restarts"),
         ("multi-user.target.d/1.conf", None, "[Unit]\nWants=a.timer\n", Effect.LIVE, "the timer starts"),
         ("multi-user.target.d/1.conf", None, "[Unit]\nWants=a.service\n", Effect.LIVE, "at the next boot"),
+        ("../../nftables.conf", "a\n", None, Effect.REBOOT, "stay until the node boots"),
+        ("../../nftables.conf", "a\n", "b\n", Effect.LIVE, "in one transaction"),
+        ("../../sysctl.d/a.conf", "a=1\nb=1\n", "a=1\n", Effect.LIVE, "no longer set stays"),
+        ("../../sysctl.d/a.conf", "a=1\n", None, Effect.LIVE, "no longer set stays"),
+        ("../../sysctl.d/a.conf", "a=1\n", "a=2\n", Effect.LIVE, "at once"),
+        ("../../sysctl.d/a.conf", "a=1\n", "a=1\nb=1\n", Effect.LIVE, "at once"),
         ("no-swap.service", None, KEPT, Effect.REBOOT, "ran at boot"),
         ("no-swap.service", KEPT, KEPT.replace("/a", "/b"), Effect.LIVE, "runs again"),
         ("enroot-folders.service", None, KEPT, Effect.LIVE, "runs again"),
@@ -129,7 +136,7 @@ def test_what_a_unit_is_says_what_its_change_does(
     path: str, was: str | None, will: str | None, effect: Effect, does: str
 ) -> None:
     contents = (None if text is None else text.encode() for text in (was, will))
-    (consequence,) = on_node(f"etc/systemd/system/{path}", *contents)
+    (consequence,) = on_node(normpath(f"etc/systemd/system/{path}"), *contents)
     assert consequence.effect is effect
     assert does in consequence.does
     assert bool(does) == bool(consequence.does)

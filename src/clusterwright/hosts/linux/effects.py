@@ -15,6 +15,8 @@ LIMITS_FILE = "etc/clusterwright/health.json"
 # Of the only subnet manager on a host, or of one of several in its own folder.
 _OPTIONS = re.compile(r"etc/opensm/([^/]+/)?opensm\.conf")
 _SLURM = "etc/slurm/slurm.conf"
+_FILTER = "etc/nftables.conf"
+_SYSCTLS = "etc/sysctl.d/"
 _PARTITIONS = re.compile(r"etc/opensm/([^/]+/)?partitions\.conf")
 
 
@@ -34,6 +36,10 @@ def _places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
         yield from _network_places(was, will)
     elif UNIT_FILE.fullmatch(path):
         yield from unit_places(path, was, will)
+    elif path == _FILTER and will is None:
+        yield "gone"
+    elif path.startswith(_SYSCTLS) and was is not None:
+        yield from _sysctl_places(was, will or b"")
     elif was is None or will is None:
         yield ""
     elif path == LIMITS_FILE:
@@ -47,6 +53,15 @@ def _places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
         yield from sorted(_lines(was) ^ _lines(will))
     else:
         yield ""
+
+
+def _sysctl_places(was: bytes, will: bytes) -> Iterator[str]:
+    """``set`` for values that are written, ``gone`` where a key is left out: the kernel keeps what it has."""
+    keys = [{line.partition("=")[0].strip() for line in _lines(content)} for content in (was, will)]
+    if _lines(will) - _lines(was) or keys[0] == keys[1]:
+        yield "set"
+    if keys[0] - keys[1]:
+        yield "gone"
 
 
 def _network_places(was: bytes, will: bytes | None) -> Iterator[str]:
