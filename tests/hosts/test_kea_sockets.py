@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.plans import plan_of
 
+from clusterwright.hosts.boot.kea_releases import retries_sockets
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.boot import server_addresses
-from clusterwright.spec.kea_releases import retries_sockets
 
 FILE = "etc/kea/kea-dhcp6.conf"
 # Excluding duplicates takes three seconds here, so that Kea always comes before its address.

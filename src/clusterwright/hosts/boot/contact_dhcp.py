@@ -12,11 +12,11 @@ from ipaddress import ip_network
 from typing import Any, NamedTuple
 
 from clusterwright.hosts.boot.dhcp import server_settings
+from clusterwright.hosts.boot.kea_releases import retries_sockets
 from clusterwright.plan.boot import format_mac
 from clusterwright.plan.first_contact import PortContact, contacts
 from clusterwright.plan.model import Plan, Subnet, format_address
 from clusterwright.spec.hardware.systems import ContactWords
-from clusterwright.spec.kea_releases import retries_sockets
 from clusterwright.spec.site import FirstContact
 from clusterwright.text.json_lines import dump_lines
 

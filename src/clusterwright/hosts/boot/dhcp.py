@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Any
 
+from clusterwright.hosts.boot.kea_releases import retries_sockets
 from clusterwright.plan.boot import BootNic, boot_server_image, format_mac, ipxe_of
 from clusterwright.plan.model import Plan, Subnet, format_address
-from clusterwright.spec.kea_releases import retries_sockets
 from clusterwright.text.json_lines import dump_lines
 
 LEASE_S = 3600
