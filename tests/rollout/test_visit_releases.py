@@ -14,6 +14,7 @@ import yaml
 from tests.cli.own_process import command
 from tests.deploy.ansible.eapi_server import PASSWORD, USER, Pki, Switch
 from tests.lab.sshfleet import SshFleet, put
+from tests.switches.test_managed_switch import managed_plan
 
 from clusterwright.data_files import folder
 from clusterwright.switches.nvue.system import running_release as release_of_cumulus
@@ -84,6 +85,26 @@ def test_a_release_is_read_over_eapi(site: Site) -> None:
     owed = site.owed(ABOVE)
     (site.folder / "cluster.yaml").write_text(spec)
     assert owed == [("release", "runs 4.33.1F, and the spec states 4.34.2F")]
+
+
+def test_a_release_of_nvos_is_compared_where_the_spec_states_one(tmp_path: Path) -> None:
+    """Its rows as the NVOS user manual v25.02.4282 prints them, on a Linux host that stands for the switch."""
+    printed = "            operational\n----------  ----------------------------\nkernel      5.10.0-30-2-amd64\n"
+    managed_plan(tmp_path, "q3400")
+    spec = (tmp_path / "managed.yaml").read_text()
+    stated = spec.replace("model: q3400, per", "model: q3400, release: 25.02.4282, per")
+    with SshFleet({"leaf-00": "10.213.1.1"}) as fleet, fleet.as_controller():
+        access = {"private_key": str(fleet.private_key), "known_hosts": str(fleet.known_hosts)}
+        (tmp_path / "access.yaml").write_text(yaml.safe_dump({**access, "addresses": {"leaf-00": "10.213.1.1"}}))
+        site = Site(tmp_path, fleet)
+        (tmp_path / "cluster.yaml").write_text(spec)
+        silent = command("visit", "cluster.yaml", "leaf-00", *WHERE, cwd=tmp_path)
+        assert "the spec states none of NVOS, whose files are the same for all" in silent.stdout + silent.stderr
+        (tmp_path / "cluster.yaml").write_text(stated)
+        put(fleet, "leaf-00", "/usr/bin/nv", f"#!/bin/sh\nprintf '%s' '{printed}image       nvos-25.02.4014\n'\n")
+        assert site.owed("leaf-00") == [("release", "runs 25.02.4014, and the spec states 25.02.4282")]
+        put(fleet, "leaf-00", "/usr/bin/nv", f"#!/bin/sh\nprintf '%s' '{printed}image       nvos-25.02.4282\n'\n")
+        assert site.owed("leaf-00") == []
 
 
 def test_releases_are_read_where_the_systems_write_them() -> None:

@@ -21,8 +21,10 @@ def release_probe(plan: Plan, device: Device) -> ReleaseProbe | Unsupported:
     """How a switch is asked for its release, or the reason that it is not compared."""
     model = plan.spec.catalogue[device.model]
     system = system_of(model)
-    if system is None or system.releases is None:
+    if system is None or (system.releases is None and not system.tells_release):
         return Unsupported(f"no release of {system.title if system is not None else device.model} is known")
+    if not _planned(plan, device):
+        return Unsupported(f"the spec states none of {system.title}, whose files are the same for all")
     return SYSTEMS[system.name].probes.release
 
 
@@ -80,11 +82,23 @@ def owed_release(plan: Plan, device: Device, running: str) -> str:
 
     A planned release with fewer numbers stands for all that begin with them.
     """
-    model = plan.spec.catalogue[device.model]
-    fabric = next(fabric for fabric in plan.spec.fabrics if fabric.name == device.fabric)
-    stated = fabric.tiers[device.tier].release or model.release
-    planned = release_of(model, stated)
+    planned = _planned(plan, device)
     if numbers(running)[: len(numbers(planned))] == numbers(planned):
         return ""
-    where = f"the spec states {planned}" if stated else f"its files are written for {planned}: the spec states none"
+    where = (
+        f"the spec states {planned}"
+        if _stated(plan, device)
+        else f"its files are written for {planned}: the spec states none"
+    )
     return f"runs {running}, and {where}"
+
+
+def _stated(plan: Plan, device: Device) -> str | None:
+    """The release of the switch's tier or model; None where neither names one."""
+    fabric = next(fabric for fabric in plan.spec.fabrics if fabric.name == device.fabric)
+    return fabric.tiers[device.tier].release or plan.spec.catalogue[device.model].release
+
+
+def _planned(plan: Plan, device: Device) -> str:
+    """The release that the spec states, or that the switch's files are written for; "" for neither."""
+    return release_of(plan.spec.catalogue[device.model], _stated(plan, device))

@@ -28,6 +28,8 @@ def unknown_releases(subject: Subject) -> Iterator[Problem]:
             if stated is None:
                 continue
             title = tier.model.name if system is None else system.title
+            if system is not None and system.releases is None and system.tells_release:
+                continue
             if system is None or system.releases is None:
                 message = f"No release of {title} is known here: its text is the same for every one."
                 yield Problem(_place(tier), message, "Leave it out.")

@@ -281,6 +281,8 @@ class System:
     unheard: tuple[UnheardKey, ...] = ()
     releases: SystemReleases | None = None
     """None where no release is known by its words."""
+    tells_release: Annotated[bool, Key("one_text", "release")] = False
+    """Whether switches tell which one they run, though their text is the same for all."""
     first_contact: FirstContactWords = FirstContactWords()
     relays_v4_from: Annotated[str, Key("relays", "ipv4")] = "gateway"
     relays_v6_from: Annotated[str, Key("relays", "ipv6")] = "gateway"
