@@ -125,6 +125,7 @@ def test_what_the_role_runs_of_a_unit_is_what_the_unit_runs() -> None:
         ("../../nftables.conf", "a\n", "b\n", Effect.LIVE, "in one transaction"),
         ("../../sysctl.d/a.conf", "a=1\nb=1\n", "a=1\n", Effect.LIVE, "no longer set stays"),
         ("../../sysctl.d/a.conf", "a=1\n", None, Effect.LIVE, "no longer set stays"),
+        ("../../sysusers.d/a.conf", "u ops 1\n", "u ops 1\nu b 3\n", Effect.LIVE, ""),
         ("../../sysctl.d/a.conf", "a=1\n", "a=2\n", Effect.LIVE, "at once"),
         ("../../sysctl.d/a.conf", "a=1\n", "a=1\nb=1\n", Effect.LIVE, "at once"),
         ("no-swap.service", None, KEPT, Effect.REBOOT, "ran at boot"),
@@ -140,6 +141,16 @@ def test_what_a_unit_is_says_what_its_change_does(
     assert consequence.effect is effect
     assert does in consequence.does
     assert bool(does) == bool(consequence.does)
+
+
+def test_an_account_with_another_number_is_told_and_one_that_goes_stays() -> None:
+    told = on_node("etc/sysusers.d/a.conf", b"u ops 1\nu old 2\n", b"u ops 7\n")
+    assert {consequence.effect for consequence in told} == {Effect.LIVE}
+    words = [consequence.does.partition(":")[0] for consequence in told if consequence.does]
+    assert words == [
+        "a node where the account has its former number refuses the update",
+        "accounts that are no longer named stay on the node",
+    ]
 
 
 def test_a_visit_lists_names_of_adapters_that_wait_for_a_boot(tmp_path: Path) -> None:

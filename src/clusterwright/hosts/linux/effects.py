@@ -17,6 +17,7 @@ _OPTIONS = re.compile(r"etc/opensm/([^/]+/)?opensm\.conf")
 _SLURM = "etc/slurm/slurm.conf"
 _FILTER = "etc/nftables.conf"
 _SYSCTLS = "etc/sysctl.d/"
+_ACCOUNTS = "etc/sysusers.d/"
 _PARTITIONS = re.compile(r"etc/opensm/([^/]+/)?partitions\.conf")
 
 
@@ -36,10 +37,8 @@ def _places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
         yield from _network_places(was, will)
     elif UNIT_FILE.fullmatch(path):
         yield from unit_places(path, was, will)
-    elif path == _FILTER and will is None:
-        yield "gone"
-    elif path.startswith(_SYSCTLS) and was is not None:
-        yield from _sysctl_places(was, will or b"")
+    elif path.startswith((_FILTER, _ACCOUNTS, _SYSCTLS)) and was is not None:
+        yield from _kept_places(path, was, will)
     elif was is None or will is None:
         yield ""
     elif path == LIMITS_FILE:
@@ -55,6 +54,16 @@ def _places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
         yield ""
 
 
+def _kept_places(path: str, was: bytes, will: bytes | None) -> Iterator[str]:
+    """Places in files whose state outlives them: in the kernel, or in the account database."""
+    if path == _FILTER:
+        yield "gone" if will is None else ""
+    elif path.startswith(_ACCOUNTS):
+        yield from _account_places(was, will or b"")
+    else:
+        yield from _sysctl_places(was, will or b"")
+
+
 def _sysctl_places(was: bytes, will: bytes) -> Iterator[str]:
     """``set`` for values that are written, ``gone`` where a key is left out: the kernel keeps what it has."""
     keys = [{line.partition("=")[0].strip() for line in _lines(content)} for content in (was, will)]
@@ -62,6 +71,22 @@ def _sysctl_places(was: bytes, will: bytes) -> Iterator[str]:
         yield "set"
     if keys[0] - keys[1]:
         yield "gone"
+
+
+def _account_places(was: bytes, will: bytes) -> Iterator[str]:
+    """``number`` where an account gets another one, ``gone`` where one is left out (sysusers.d(5))."""
+    before, after = (_numbers(content) for content in (was, will))
+    if any(after.get(account, number) != number for account, number in before.items()):
+        yield "number"
+    if before.keys() - after.keys():
+        yield "gone"
+    yield "accounts"
+
+
+def _numbers(content: bytes) -> dict[tuple[str, str], str]:
+    """The numbers of users and groups."""
+    rows = [line.split() for line in _lines(content)]
+    return {(row[0], row[1]): row[2] for row in rows if len(row) > 2 and row[0] in ("u", "g")}
 
 
 def _network_places(was: bytes, will: bytes | None) -> Iterator[str]:
