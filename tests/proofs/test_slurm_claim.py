@@ -100,7 +100,7 @@ def test_units_of_a_slurm_with_accounts_and_a_key_are_known(tmp_path: Path) -> N
         (SLURM_CONF, lambda text: text + "NodeName=DEFAULT State=DOWN\n", "changes what the lines below it say"),
         (SLURM_CONF, lambda text: text + "NodeName=gpu-p00r00n0 State=DOWN\n", "stands on two lines"),
         (SLURM_CONF, changed("n[0-1] Sockets", "n[0-x] Sockets"), "is no"),
-        (SLURM_CONF, changed("auth/munge", "auth/none"), "whoever reaches a daemon is believed"),
+        (SLURM_CONF, changed("auth/munge", "auth/none"), "a daemon believes every client"),
         (SLURM_CONF, without("Prolog="), "prolog is left as it is: jobs start on nodes that are not fit"),
         (SLURM_CONF, lambda text: text + "HealthCheckProgram=/bin/true\n", "healthcheckprogram is /bin/true"),
         (SLURM_CONF, without("Epilog="), "what a job leaves stays"),

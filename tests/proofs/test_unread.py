@@ -183,7 +183,7 @@ def test_an_account_without_a_password_is_refuted() -> None:
     found = JUDGES["isolation"].run(planted("username eve privilege 15 role network-admin nopassword"))
     messages = [each.message for each in found.counterexamples if "account" in each.message]
     assert messages[0] == "the account eve opens without a password and without a key"
-    assert messages[1:] == ["the account eve is no operator's: nobody planned who opens it"]
+    assert messages[1:] == ["the account eve is no operator's: the spec does not plan it"]
 
 
 def test_equal_seeds_on_all_switches_of_two_tiers_are_refuted() -> None:

@@ -128,7 +128,7 @@ def _lacks(
         if wanted.is_admin and not any(login.is_admin for login in accounts):
             yield f"the operator {name} may not change the switch, and is an admin"
     for name in sorted(users - {login.name for login in logins if login.is_snmp}):
-        yield f"there is no user {name} of SNMP: nobody watches the switch"
+        yield f"there is no user {name} of SNMP: no manager can watch the switch"
 
 
 def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:

@@ -106,7 +106,7 @@ def test_each_edit_names_two_ports_their_zones_and_the_line() -> None:
                 f"training=0x0001, defmember=limited :\n    {gate[0]}=full,\n",
             ),
         ),
-        "an adapter that nobody planned": verdict(
+        "an adapter that is not planned": verdict(
             PARTITIONS,
             replaced("files=0x0010, defmember=limited :\n", "files=0x0010, defmember=limited :\n    0x1=full,\n"),
         ),

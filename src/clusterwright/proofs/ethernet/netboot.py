@@ -46,7 +46,7 @@ def _unanswered(router: Router, subnet: Prefix, edge: DeclaredEdge) -> str:
     """The reason that no server can answer requests of a subnet, by their source address; "" for none."""
     source = router.relay_sources.get(subnet)
     if source is None:
-        return "the address of whichever port leads to the server, which the switch announces to nobody"
+        return "the address of the port that leads to the server, which the switch announces to no neighbour"
     if all(source != address for _, address in router.own_addresses):
         return f"{shown(source)}, which is no address of the switch"
     host = (source, 8 * len(source))

@@ -211,7 +211,7 @@ def _alike(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
         announced = {prefix for prefix, _ in router.networks}
         for subnet, address in router.own_addresses:
             if router.sessions and subnet[1] == 8 * len(subnet[0]) and subnet not in announced:
-                message = f"{shown(address)}, its loopback, is announced to nobody"
+                message = f"{shown(address)}, its loopback, is announced to no neighbour"
                 yield router.device, router.bgp_file, (), message
         for prefix, place in router.networks:
             first = prefixes.setdefault(prefix, router)

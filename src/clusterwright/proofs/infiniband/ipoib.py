@@ -149,7 +149,9 @@ def _in_partition(
                 message = f"{parent.value} is no full member of partition 0x{pkey:04x}, which {interface.name} is in"
                 yield Counterexample(device=device, file=interface.pkey.file, line=interface.pkey.line, message=message)
             if pkey not in flagged:
-                message = f"the subnet manager makes no group for broadcasts in partition 0x{pkey:04x}: nobody is found"
+                message = (
+                    f"the subnet manager makes no group for broadcasts in partition 0x{pkey:04x}: ARP finds no node"
+                )
                 yield Counterexample(device=device, file=interface.pkey.file, line=interface.pkey.line, message=message)
 
 

@@ -182,7 +182,7 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
     """The files that opensm.conf names, those that start it, and files that nobody named."""
     yield from _named_files(manager, guids_of_managers)
     if manager.file(manager.cabling) is None:
-        message = "the file is missing: nothing says what is cabled, and no claim about the subnet can be judged"
+        message = "the file is missing: the cabling is not known, and no claim about the subnet can be judged"
         yield manager.at(manager.cabling, 0, message)
     known_paths = {*manager.named.values(), manager.config, manager.cabling, script_path(manager.folder)}
     # opensm looks in no folder below its own, and one of several looks in the common one too

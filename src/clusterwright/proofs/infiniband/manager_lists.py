@@ -87,7 +87,7 @@ def partition_faults(
 def _statement(statement: Statement, names: Mapping[int, str] | None, carrying: Set[int] | None) -> Iterator[Fault]:
     is_carrying = statement.pkey in carrying if carrying is not None else "ipoib" in statement.flags
     if is_carrying and "ipoib" not in statement.flags:
-        yield statement.line, f"{statement.name} lacks ipoib: it carries IP by the spec, and nobody would be found"
+        yield statement.line, f"{statement.name} lacks ipoib: it carries IP by the spec, and ARP would find no node"
     for flag in (flag for flag in statement.flags if not (is_carrying and flag == "ipoib")):
         yield statement.line, f"{statement.name} has {flag}, which nothing in the spec asks for"
     if statement.pkey == DEFAULT_PKEY and statement.name != "Default":
@@ -102,7 +102,7 @@ def _statement(statement: Statement, names: Mapping[int, str] | None, carrying: 
     if statement.pkey != DEFAULT_PKEY and statement.default != "limited":
         yield (
             statement.line,
-            f"{statement.name} has defmember={statement.default}: whoever is added without a word is more",
+            f"{statement.name} has defmember={statement.default}: a member without a stated membership is more",
         )
     if not statement.members:
         yield statement.line, f"{statement.name} has no member"

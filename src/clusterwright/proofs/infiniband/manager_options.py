@@ -81,7 +81,7 @@ def _known_faults(options: Mapping[str, Option], *, folder: str, wanted: Declare
         free |= {name: rule for name, rule in QOS_FREE.items() if wanted is not None or name in options}
     for name, option in options.items():
         if name in SECRETS:
-            yield option.line, f"{name} stands here in clear, for whoever reads the file; it belongs into a secret"
+            yield option.line, f"{name} stands here in clear, for every reader of the file; it belongs into a secret"
         elif _has_meaning(name) and not _is_known(name, fixed, free, wanted):
             yield option.line, f"{name} is asked for by nothing in the spec, and no claim knows what it changes"
     yield from fixed_faults(options, fixed)
@@ -100,7 +100,7 @@ def _of_program(folder: str) -> Mapping[str, Fixed]:
         **OPENSM_FIXED,
         "log_file": Fixed(f"{logs}/opensm.log", OPENSM_FIXED["log_file"].otherwise),
         "dump_files_dir": Fixed(f"{logs}/", OPENSM_FIXED["dump_files_dir"].otherwise),
-        "log_prefix": Fixed(instance, "nobody sees which manager of the host speaks"),
+        "log_prefix": Fixed(instance, "the log does not tell which manager of the host wrote a line"),
     }
 
 

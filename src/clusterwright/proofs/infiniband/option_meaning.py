@@ -37,11 +37,11 @@ OPENSM_FIXED: Mapping[str, Fixed] = {
     "sweep_on_trap": Fixed("TRUE", "a link that goes down is noticed at the next sweep alone"),
     "babbling_port_policy": Fixed("TRUE", "a port that sends traps without end is left to do so"),
     "honor_guid2lid_file": Fixed("TRUE", "a standby that takes over gives ports other LIDs"),
-    "console": Fixed("off", "whoever reaches the console commands the subnet manager without credentials"),
+    "console": Fixed("off", "a client of the console commands the subnet manager without credentials"),
     "daemon": Fixed("FALSE", "systemd loses sight of the process"),
-    "log_file": Fixed("/var/log/opensm.log", "nobody looks for the log there"),
+    "log_file": Fixed("/var/log/opensm.log", "the log is not expected there"),
     "force_log_flush": Fixed("TRUE", "a finished sweep is not in the log when a deployment looks for it"),
-    "dump_files_dir": Fixed("/var/log/", "nobody looks for the tables there"),
+    "dump_files_dir": Fixed("/var/log/", "the tables are not expected there"),
 }
 UFM_FIXED: Mapping[str, Fixed] = {
     "max_wire_smps_per_device": Fixed("2", "one switch is asked more at once than it answers"),

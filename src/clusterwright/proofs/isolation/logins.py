@@ -23,11 +23,11 @@ def login_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Co
 def _fault(login: Login, planned: Mapping[str, DeclaredLogin], users: frozenset[str]) -> str:
     if login.is_snmp:
         if login.name not in users:
-            return f"the SNMP user {login.name} reads the switch, and nobody planned it"
+            return f"the SNMP user {login.name} reads the switch, and is not planned"
         return f"the SNMP user {login.name} may write, and ought to read alone" if login.is_admin else ""
     operator = planned.get(login.name)
     if operator is None:
-        return f"the account {login.name} is no operator's: nobody planned who opens it"
+        return f"the account {login.name} is no operator's: the spec does not plan it"
     if login.key and login.key not in operator.keys:
         return f"the account {login.name} opens with a key that is none of its operator's"
     if login.has_password and not operator.has_password:

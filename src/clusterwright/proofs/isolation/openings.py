@@ -47,5 +47,5 @@ def _stranger(server: Server, device: str, declared: DeclaredIsolation) -> str:
         if declared.serves(server.what, server.address, device):
             return ""
     except ValueError:
-        return f"{relies}, a name: where that leads is for whoever answers"
+        return f"{relies}, a name: the server that answers decides where it leads"
     return f"{relies}, and the spec has no such server for that"

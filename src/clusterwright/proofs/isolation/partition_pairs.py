@@ -219,8 +219,8 @@ def _line(seats: _Seats, pkey: int, *ends: tuple[int, _Kind]) -> int:
 def _end(declaration: Declaration, guid: int) -> str:
     end = declaration.endpoints.get(guid)
     if guid == _STRANGER:
-        return "an adapter that nobody planned"
-    return f"{end[0]} {end[1]} (0x{guid:016x})" if end is not None else f"0x{guid:016x}, which nobody planned"
+        return "an adapter that is not planned"
+    return f"{end[0]} {end[1]} (0x{guid:016x})" if end is not None else f"0x{guid:016x}, which is not planned"
 
 
 def _zones(kind: _Kind) -> str:

@@ -105,7 +105,7 @@ def _faults(device: str, server: _BootServer, declared: DeclaredBoot | None) -> 
 
 def _dhcp_faults(server: _BootServer, dhcp: DhcpServer) -> Iterator[Fault]:
     for pool in dhcp.open_pools:
-        yield server.dhcp_path, 0, f"adapters that nobody has noted get addresses of {pool}"
+        yield server.dhcp_path, 0, f"adapters that the spec does not list get addresses of {pool}"
     by_mac: dict[str, set[str]] = {}
     for reserved in dhcp.reservations:
         by_mac.setdefault(reserved.mac, set()).add(reserved.address)

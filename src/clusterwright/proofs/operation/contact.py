@@ -48,7 +48,7 @@ def _run(tree: RenderedTree) -> Verdict:
             faults.append((path, 0, f"Kea does not start: {error}"))
     if dhcp is not None:
         unknown += [f"/{path}: {word}" for word in dhcp.unknown]
-        faults += [(path, 0, f"devices that nobody has planned get addresses of {pool}") for pool in dhcp.pools]
+        faults += [(path, 0, f"devices that are not planned get addresses of {pool}") for pool in dhcp.pools]
         if declared is not None:
             faults += [(path, 0, message) for message in _dhcp_faults(dhcp, declared)]
     files = {place: text for place in tree.paths if place.startswith(ROOT) and (text := tree.text(OWNER, place))}

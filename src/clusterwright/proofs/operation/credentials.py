@@ -78,7 +78,7 @@ def _unstarted(wanted: Readers, happens: Mapping[str, set[tuple[str, str]]]) -> 
     """Readers of files that nothing starts when the file comes."""
     for file, readers in wanted.items():
         if file not in happens:
-            yield CREDENTIAL_WANTS, 0, f"nobody notices when {file} comes: {_names(readers)} stay off"
+            yield CREDENTIAL_WANTS, 0, f"no unit waits for {file}: {_names(readers)} stay off"
         elif readers - happens[file]:
             yield CREDENTIAL_WANTS, 0, f"{_names(readers - happens[file])} stay off when {file} comes"
 

@@ -70,7 +70,7 @@ def _controller_faults(tree: RenderedTree, device: str, planned: DeclaredKueue |
 
 def _object_faults(objects: KueueObjects) -> Iterator[str]:
     for kind in objects.others:
-        yield f"an object of kind {kind} is applied, which nobody here reads"
+        yield f"an object of kind {kind} is applied, which no check reads"
     for name, levels in objects.levels.items():
         if len(set(levels)) != len(levels) or len(levels) > _MOST_LEVELS or _NODE in levels[:-1]:
             yield f"Kueue refuses the levels of {name}: {', '.join(levels)}"

@@ -119,7 +119,7 @@ def _faults_of_texts(
     if isinstance(asked, dict):
         for name in sorted(asked.keys() | held.keys()):
             if asked.get(name) != held.get(name):
-                yield name, f"{name} is to be {asked.get(name, 'asked of nobody')}, and is set to {held.get(name)}"
+                yield name, f"{name} is to be {asked.get(name, 'unset')}, and is set to {held.get(name)}"
     else:
         yield "kernel.settings", "no kernel setting is looked at"
     units = values.get("units")
@@ -128,7 +128,7 @@ def _faults_of_texts(
     for unit in sorted(expected - started):
         yield "units", f"{unit} is to run and nothing starts it: healthy nodes are drained"
     for unit in sorted(unit for unit in started - expected if not unit.endswith(_WATCHERS)):
-        yield "units", f"{unit} is to run, and nobody looks whether it does"
+        yield "units", f"{unit} is to run, and the check does not read its state"
     clocks = {_CLOCKS[unit] for unit in started if unit in _CLOCKS}
     clock = values.get("time", "")
     is_set_by_others = planned is not None and "time" in planned.values  # compared with the plan
@@ -166,7 +166,7 @@ def _nic_faults(held: object, wanted: Mapping[str, Mapping[str, Any]]) -> Iterat
     for name, planned in wanted.items():
         row = by_interface.get(name)
         if row is None:
-            yield "nics", f"nobody looks at the adapter {name}"
+            yield "nics", f"the check does not read the adapter {name}"
             continue
         for key in sorted(planned.keys() | row.keys()):
             if row.get(key) != planned.get(key):
@@ -179,7 +179,7 @@ def _lossless_faults(
     """Where the check asks for other priorities than the node's own script sets."""
     names = {key.partition(".")[2] for key in values if key.startswith("lossless.")}
     for name in sorted(planned.lossless - names):
-        yield "lossless", f"nobody looks at the lossless priorities of {name}"
+        yield "lossless", f"the check does not read the lossless priorities of {name}"
     for name in sorted(names - planned.lossless):
         yield name, f"{name} has no lossless priority"
     if SCRIPT not in texts:
@@ -265,7 +265,7 @@ def _mount_faults(held: object, mounts: Iterable[tuple[str, str, str]]) -> Itera
     rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else []
     asked = {(row.get("where"), row.get("what")): row.get("types") for row in rows}
     for where, what in sorted(planned.keys() - asked.keys()):
-        yield f"nobody looks whether {what} is mounted at {where}"
+        yield f"the check does not read whether {what} is mounted at {where}"
     for place in sorted(asked.keys() - planned.keys(), key=str):
         yield f"{place[1]} is to be mounted at {place[0]}, and nothing mounts it: healthy nodes are drained"
     for place in planned.keys() & asked.keys():
@@ -281,7 +281,7 @@ def _gid_faults(values: Mapping[str, Any], planned: Mapping[str, int]) -> Iterat
     for name, number in planned.items():
         row = asked.get(name)
         if not isinstance(row, dict):
-            yield "own_nics", f"nobody looks at the address of {name}"
+            yield "own_nics", f"the check does not read the address of {name}"
         elif not _is_gid(row, number):
             yield name, f"the GID of {name} is to be {row.get('gid')} ({row.get('gid_type')}), which is not its address"
 

@@ -37,7 +37,7 @@ _FILES = (SLURM_CONF, GRES_CONF, TOPOLOGY_CONF, CGROUP_CONF)
 # Settings by file that keep jobs apart and off unfit nodes: the value, and what happens with another one.
 _GUARDS = {
     SLURM_CONF: {
-        "authtype": ("auth/munge", "whoever reaches a daemon is believed"),
+        "authtype": ("auth/munge", "a daemon believes every client"),
         "prolog": ("/usr/local/sbin/node-health-prolog", "jobs start on nodes that are not fit"),
         "healthcheckprogram": ("/usr/local/sbin/node-health-drain", "nodes that are not fit stay in service"),
         "epilog": ("/usr/local/sbin/node-epilog", "what a job leaves stays on its nodes"),
@@ -269,7 +269,7 @@ def _queue_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fau
         yield SLURM_CONF, made.queues[name][0].number, f"the spec has no partition {name}"
     number, enforced = made.settings.get((SLURM_CONF, "accountingstorageenforce"), (0, ""))
     if any(queue.accounts for queue in declared.queues.values()) and "associations" not in enforced.lower():
-        yield SLURM_CONF, number, "accounts are asked of nobody: accountingstorageenforce lacks associations"
+        yield SLURM_CONF, number, "accounts are not checked: accountingstorageenforce lacks associations"
     for name, queue in declared.queues.items():
         if name not in made.queues:
             yield SLURM_CONF, 0, f"the partition {name} is missing"

@@ -47,7 +47,7 @@ def _run(tree: RenderedTree) -> Verdict:
 def _faults(texts: Mapping[str, str], cluster: str, prefixes: tuple[str, ...]) -> Iterator[Fault]:
     for path in (WATCHED, WATCH_PROGRAM):
         if path not in texts:
-            yield path, 0, "the file is missing: nobody watches the node's isolation"
+            yield path, 0, "the file is missing: no program watches the node's isolation"
     if _TIMER not in read_wanted(texts.get(WATCH_WANTS, "")):
         yield WATCH_WANTS, 0, f"nothing starts {_TIMER}"
     again = read_seconds(unit_of(texts.get(WATCH_TIMER, "")).get("OnUnitActiveSec", ""))
@@ -73,7 +73,7 @@ def _tried_faults(text: str, cluster: str, prefixes: tuple[str, ...]) -> Iterato
         yield WATCHED, 1, f"its records are those of {name}"
     for version in (4, 6):
         if not any(address.version == version for address in addresses):
-            yield WATCHED, 0, f"nobody tries to get out over IPv{version}"
+            yield WATCHED, 0, f"the watch does not try to get out over IPv{version}"
     networks = [ip_network(prefix) for prefix in prefixes]
     for address in addresses:
         if any(address.version == network.version and address in network for network in networks):

@@ -161,7 +161,7 @@ def _faults(text: str, routes: str, address: str) -> Iterator[tuple[Mark, str]]:
         if f"\nFrom={address}/{length}\nTable={table}\n" not in text:
             yield (f"Table={table}",), f"no rule leads packets from {address} to table {table}, which has the routes"
     if ":" in address and "\nIPv6AcceptRA=no\n" not in text:
-        yield ("[Network]",), "takes addresses and default routes from whoever sends router advertisements"
+        yield ("[Network]",), "takes addresses and default routes from any router that sends advertisements"
 
 
 def _routes(text: str, nic: str) -> tuple[tuple[tuple[str, str | None], ...], tuple[Mark, ...]]:

@@ -35,7 +35,7 @@ def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
             if section == "[Network]":
                 yield match.start(), "a default route (Gateway= of the network) leads everywhere, the internet included"
         else:
-            yield match.start(), f"{match['learnt']} takes routes from whoever offers them"
+            yield match.start(), f"{match['learnt']} takes routes from any neighbour"
     if section == "[Route]":
         yield from _route_faults(start, hops, destinations, judge)
 

@@ -110,7 +110,7 @@ def units_unread(path: str, text: str) -> tuple[Unread, ...]:
         return ()
     known_lines = next((lines for pattern, lines in _KNOWN if pattern.fullmatch(name)), None)
     if known_lines is None or folder != UNIT_FOLDERS[0]:
-        return (Unread(path, 1, "the whole file: nobody here knows what this unit runs"),)
+        return (Unread(path, 1, "the whole file: no reader knows the program of this unit"),)
     return tuple(
         Unread(path, text.count("\n", 0, match.start()) + 1, match[0].strip())
         for match in _COMMAND.finditer(text)

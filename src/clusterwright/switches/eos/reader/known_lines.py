@@ -187,7 +187,7 @@ ssl profile \S+
 )
 
 _SAID = "names the switch, or says something about it, and no packet or session heeds it"
-_ASKED = "asks servers for time, names, records or logins, and serves nobody; the lists and flows say who answers"
+_ASKED = "asks servers for time, names, records or logins, and serves no client; the lists and flows name the servers"
 _SHOWN = "is about what is shown to people and counted, not about what is done"
 _USUAL = "states what EOS does by itself"
 _PACE = "is about how soon a loss is seen, not about whether packets pass"

@@ -44,9 +44,9 @@ _LINES = (
     (r"ip directed-broadcast|ip (?:local-)?proxy-arp", _ELSEWHERE),
     (
         r"ip address dhcp|dhcp client .*|ipv6 address auto-config|ipv6 nd ra rx .*",
-        "takes routes from whoever offers them",
+        "takes routes from any neighbour",
     ),
-    (r"bgp listen range .*", "takes a session with whoever asks"),
+    (r"bgp listen range .*", "takes a session with any peer"),
     (r"authentication empty-passwords (?!deny).*|protocol (?:http|telnet)", _SERVICE),
 )
 
@@ -258,6 +258,6 @@ def _telemetry(text: str, has_vrf: bool) -> Iterator[Fault]:
         if profile is None:
             yield offset, f"{what} answers without TLS"
         elif not re.search(rf"^   ssl profile {re.escape(profile[1])}\n(?: {{6}}.*\n)*? {{6}}trust cert", text, re.M):
-            yield offset, f"{what} asks nobody for a certificate"
+            yield offset, f"{what} asks no client for a certificate"
         if "      authorization requests\n" not in transport[2]:
-            yield offset, f"{what} lets whoever it takes change the switch"
+            yield offset, f"{what} lets every accepted client change the switch"

@@ -39,7 +39,7 @@ _MANAGER = "no ib sm"
 _MUST_STAND = {
     "no telnet-server enable": "telnet is not switched off, and carries passwords in clear",
     "no web http enable": "HTTP is not switched off, and carries passwords in clear",
-    "no snmp-server communities enable": "SNMP's communities are not off: whoever knows a word reads the switch",
+    "no snmp-server communities enable": "SNMP's communities are not off: a client that knows one reads the switch",
 }
 _PORT = re.compile(r"^interface (mgmt\d+) (?:ip|ipv6) address (\S+)", re.M)
 _SERVICES = {"ip name-server": NAMES, "ntp server": TIME, "logging": LOGS}
@@ -93,7 +93,7 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
     yield from _unsaid_passwords(text)
     for port, place in {match[1]: match.start() for match in _PORT.finditer(text)}.items():
         if last.get(f"interface {port} dhcp", (0, ""))[1] != f"no interface {port} dhcp":
-            yield place, f"{port} takes an address and routes from whoever offers them"
+            yield place, f"{port} takes an address and routes from any server"
     if planned is not None:
         for match in _PORT.finditer(text):
             if what := planned.misplaced(device, match[1], match[2]):

@@ -73,7 +73,7 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
         client = interface.at("ip", "dhcp-client", "state")
         if interface.at("ip", "address").below and client.value != "disabled":
             line = client.line or interface.line
-            yield begins(text, line), f"{name} takes an address and routes from whoever offers them"
+            yield begins(text, line), f"{name} takes an address and routes from any server"
         for bound_address, place in interface.items("ip", "address"):
             if planned is not None and (what := planned.misplaced(device, name, bound_address)):
                 yield begins(text, place.line), what

@@ -34,9 +34,9 @@ _OPEN = {
     ("router", "pbr"): _ELSEWHERE,
     ("system", "nat"): _ELSEWHERE,
     ("system", "port-mirror"): _COPIES,
-    ("service", "snmp-server", "readonly-community"): "lets whoever knows a word read the switch",
-    ("service", "snmp-server", "readonly-community-v6"): "lets whoever knows a word read the switch",
-    ("vrf", VRF, "router", "bgp", "dynamic-neighbor"): "takes a session with whoever asks",
+    ("service", "snmp-server", "readonly-community"): "lets a client that knows the community read the switch",
+    ("service", "snmp-server", "readonly-community-v6"): "lets a client that knows the community read the switch",
+    ("vrf", VRF, "router", "bgp", "dynamic-neighbor"): "takes a session with any peer",
 }
 _MANAGEMENT, _ON = "mgmt", frozenset({"on", "enable", "enabled", "yes"})
 _LOCAL = "local"
@@ -244,7 +244,7 @@ def _open_ports(root: Object) -> Iterator[_Said]:
             if section.at(word).line:
                 yield section.at(word).line, f"{name}: {word} {_ELSEWHERE}"
         if section.at("ip", "address", "dhcp").line:
-            yield section.at("ip", "address", "dhcp").line, f"{name} takes an address from whoever offers one"
+            yield section.at("ip", "address", "dhcp").line, f"{name} takes an address from any DHCP server"
         for domain, bridge in section.items("bridge", "domain"):
             if bridge.below.keys() - {"access"}:
                 yield bridge.line, f"{name}: the port lets hosts choose their VLAN in {domain}"

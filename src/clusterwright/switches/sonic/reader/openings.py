@@ -27,9 +27,9 @@ _AROUND = (
 _OPEN = {
     "MIRROR_SESSION": _COPIES,
     "SFLOW_COLLECTOR": _COPIES,
-    "SNMP_COMMUNITY": "lets whoever knows a word read the switch",
-    "BGP_PEER_RANGE": "takes a session with whoever asks",
-    "BGP_GLOBALS_LISTEN_PREFIX": "takes a session with whoever asks",
+    "SNMP_COMMUNITY": "lets a client that knows the community read the switch",
+    "BGP_PEER_RANGE": "takes a session with any peer",
+    "BGP_GLOBALS_LISTEN_PREFIX": "takes a session with any peer",
     **dict.fromkeys(_AROUND.split(), _ELSEWHERE),
 }
 _SERVERS = {
@@ -41,7 +41,7 @@ _SERVERS = {
 }
 _METHODS = {"TACPLUS_SERVER": "tacacs+", "RADIUS_SERVER": "radius"}
 _ASKED = (
-    ("GNMI", "gnmi", "client_auth", "true", "gNMI asks nobody for a certificate"),
+    ("GNMI", "gnmi", "client_auth", "true", "gNMI asks no client for a certificate"),
     ("GNMI", "gnmi", "user_auth", "cert", "gNMI takes callers by other means than their certificate"),
     ("SSH_SERVER", "POLICIES", "permit_root_login", "no", "root is no operator's account"),
     ("SSH_SERVER", "POLICIES", "password_authentication", "false", "the factory's account opens with its password"),
