@@ -68,7 +68,7 @@ def test_the_server_is_no_boot_server() -> None:
         ("lab-roce", KEA, changed("'Ethernet16'", "'Ethernet99'"), "Ethernet16 of ctsw-p00-00 does not get 10.99.0.17"),
         ("lab-roce", KEA, changed("'Ethernet16'", "'Ethernet17'"), "Ethernet17 has several addresses"),
         ("lab-roce", KEA, changed('"10.99.0.1"', '"10.99.1.1"'), "which is not planned"),
-        ("lab-roce", KEA, changed('"id": 1,', '"id": 1, "pools": [{"pool": "10.99.0.64/26"}],'), "nobody has planned"),
+        ("lab-roce", KEA, changed('"id": 1,', '"id": 1, "pools": [{"pool": "10.99.0.64/26"}],'), "are not planned"),
         ("lab-roce", KEA, changed("http://10.99.240.67/", "http://192.0.2.1/"), "which is another machine"),
         ("lab-roce", KEA, changed("67/eos-management1-1", "67/eos-management0"), "the server has no such file"),
         ("lab-roce", KEA, changed("'Arista'", "'Aristo'"), "does not ask for its file the way"),

@@ -61,7 +61,7 @@ def test_what_we_render_is_proven(name: str, counts: list[int]) -> None:
         (KEA, changed("02:00:00:00:00:01", "02:00:00:00:00:00"), "has several addresses"),
         (KEA, changed("02:00:00:00:00:01", "02:00:00:00:00:ff"), "no script for 02:00:00:00:00:ff"),
         (KEA, changed('"hostname": "gpu-p00r00n0"', '"hostname": "gpu-p00r00n1"'), "as gpu-p00r00n1, which is not"),
-        (KEA, changed('"client-class": "KNOWN"', '"client-class": "ALL"'), "adapters that nobody has noted"),
+        (KEA, changed('"client-class": "KNOWN"', '"client-class": "ALL"'), "adapters that the spec does not list"),
         (KEA, changed(f"{URL}/boot.ipxe", f"{ELSEWHERE}/boot.ipxe"), "which is another machine's"),
         (KEA, changed('"hw-address":', '"hw":'), "Kea does not start"),
         (KEA, changed("{", ""), "Kea does not start"),

@@ -65,7 +65,7 @@ def test_what_we_render_is_proven() -> None:
         (CONTROLLER, OBJECTS, changed('"compute"', '"storage"'), "and no planned group"),
         (CONTROLLER, OBJECTS, changed('topologyName: "lab-roce"', 'topologyName: "lab"'), "which is not there"),
         (CONTROLLER, OBJECTS, changed('name: "h100"', 'name: "a100"'), "jobs ask for h100"),
-        (CONTROLLER, OBJECTS, changed("kind: Topology", "kind: ClusterQueue"), "which nobody here reads"),
+        (CONTROLLER, OBJECTS, changed("kind: Topology", "kind: ClusterQueue"), "which no check reads"),
         (CONTROLLER, OBJECTS, changed("metadata:", "metadata: ["), "it does not read"),
         (CONTROLLER, OBJECTS, changed('  topologyName: "lab-roce"\n', ""), "levels of compute are none"),
         (CONTROLLER, OBJECTS, None, "Kueue knows no topology"),

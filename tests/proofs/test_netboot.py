@@ -41,13 +41,13 @@ EDITS = [
     ("eos", r"   ipv6 nd managed-config-flag\n", "", "no gateway"),
     ("eos", r"(?=   ipv6 nd managed-config-flag\n)", "   ipv6 nd ra disabled\n", "no gateway"),
     ("eos", r"   ipv6 dhcp relay destination .*\n", "", "passes their requests"),
-    ("eos", r"(relay destination \S+) source-address \S+", r"\1", "leave from the address of whichever port"),
+    ("eos", r"(relay destination \S+) source-address \S+", r"\1", "leave from the address of the port"),
     ("eos", r"(relay destination \S+ source-address) \S+", r"\1 fd00:1ab:f:1::1", "no address of the switch"),
     ("fboss", r'"routerAdvertisementSeconds": 60', '"routerAdvertisementSeconds": 0', "no gateway"),
     ("fboss", r'"routerAdvertisementManagedBit": true', '"routerAdvertisementManagedBit": false', "no gateway"),
     ("fboss", r', "dhcpRelayAddressV6": "[^"]*"', "", "passes their requests"),
     ("fboss", r', \{"rxReason": 17, "queueId": 2\}', "", "passes their requests"),
-    ("nvue", r"fib-filter: SOURCE", "fib-filter: FROM-UP", "leave from the address of whichever port"),
+    ("nvue", r"fib-filter: SOURCE", "fib-filter: FROM-UP", "leave from the address of the port"),
     ("nvue", r"(source-ip:) .*", r'\1 "fd00:2ab:f:9::1"', "no address of the switch"),
     ("nvue", r"(source-ip:) .*", r'\1 "fd00:2ab:f:fffe::2"', "no prefix that the switch announces"),
     ("nvue", r"(source-ip:) .*", r'\1 "fd00:2ab:f::1"', "filters of boot servers do not expect"),
@@ -136,7 +136,7 @@ def test_over_ipv4_requests_leave_from_the_hosts_gateway(
         changed.append(Artifact(artifact.device, artifact.path, text, artifact.kind))
     (found,) = reachability.run(tree_of(plan.name, changed, Declaration(plan))).counterexamples
     assert found.device == "rsw-00"
-    assert "leave from the address of whichever port" in found.message
+    assert "leave from the address of the port" in found.message
 
 
 def test_a_boot_server_has_a_route_to_relays_that_ask_from_their_loopback(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_blanks_and_the_order_of_keys_say_nothing(name: str) -> None:
         (LIMITS, changed('"rate_gbps": 400', '"rate_gbps": 800'), "rate_gbps of be0 is to be 800, and 400 is planned"),
         (LIMITS, changed('"rdma": "mlx5_3"', '"rdma": "mlx5_4"'), "rdma of be3 is to be mlx5_4"),
         (LIMITS, changed('"slurmd.service"', '"nhc.service"'), "nhc.service is to run and nothing starts it"),
-        (LIMITS, changed(',\n    "slurmd.service"', ""), "nobody looks whether it does"),
+        (LIMITS, changed(',\n    "slurmd.service"', ""), "the check does not read its state"),
         (LIMITS, changed('"net.ipv4.ip_forward": "0"', '"net.ipv4.ip_forward": "1"'), "is set to 0"),
         (LIMITS, changed('"pfc": "0,0,1', '"pfc": "0,0,0'), "and is set to 0,0,1,0,0,0,0,0"),
         (LIMITS, changed("50, 51,", "51,"), "DSCP 50 is to have nothing, and is set to 2"),
