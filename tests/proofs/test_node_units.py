@@ -97,7 +97,7 @@ def test_what_we_render_is_proven(name: str, check: ProofCheck) -> None:
         (ISOLATION_WATCH, WATCHED, changed('"lab-roce"', '"lab-ib"'), "its records are those of lab-ib"),
         (ISOLATION_WATCH, WATCHED, changed("2001:db8::1", "fd00:1ab:f::2"), "the cluster's own"),
         (ISOLATION_WATCH, WATCHED, changed('"port": 53', '"port": "dns"'), "the watch ends with an error"),
-        (ISOLATION_WATCH, WATCHED, None, "nobody watches the node's isolation"),
+        (ISOLATION_WATCH, WATCHED, None, "no program watches the node's isolation"),
         (ISOLATION_WATCH, WATCH_TIMER, changed("900s", "1d"), "which is seldom"),
         (ISOLATION_WATCH, WATCH_UNIT, changed("sbin/isolation-watch", "sbin/true"), "does not run"),
         (ISOLATION_WATCH, WATCH_UNIT, changed("LoadCredential", "SetCredential"), "signs nothing"),
