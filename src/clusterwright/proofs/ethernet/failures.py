@@ -112,9 +112,9 @@ def _jobs(
     racks stop meeting.
     """
     alike, firsts = failures
-    for each in sizes:
-        left, case, unit = worst_job(each, alike)
-        facts.append(Fact(f"{name}: left for a job of {each.low:,} to {each.high:,} nodes", round(left, 4)))
+    for size in sizes:
+        left, case, unit = worst_job(size, alike)
+        facts.append(Fact(f"{name}: left for a job of {size.low:,} to {size.high:,} nodes", round(left, 4)))
         if left == 0 and unit is not None and not may_end:
             router = unit.uplinks.fabric.routers[int(unit.leaves[0])]
             message = (

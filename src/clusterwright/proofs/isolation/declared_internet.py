@@ -26,7 +26,7 @@ def declared_gateways(plan: Plan) -> Mapping[str, Mapping[str, tuple[int, int]]]
     fabrics = {group.name: internet_fabrics(plan.spec, group.name) for group in plan.spec.node_groups}
     if not any(fabrics.values()):
         return {}
-    found: dict[str, dict[str, tuple[int, int]]] = {}
+    gateways_by_node: dict[str, dict[str, tuple[int, int]]] = {}
     for cable in plan.cables:
         node = plan.by_name[cable.a.device]
         names = {fabric.name for fabric in fabrics.get(node.node_group, ())}
@@ -40,5 +40,5 @@ def declared_gateways(plan: Plan) -> Mapping[str, Mapping[str, tuple[int, int]]]
             gateway = subnet.gateway if subnet is not None else None
         if gateway is not None:
             interface = cable.bond.interface if cable.bond is not None else cable.a.port
-            found.setdefault(node.name, {})[interface] = (plan.address_version(cable.fabric), gateway)
-    return found
+            gateways_by_node.setdefault(node.name, {})[interface] = (plan.address_version(cable.fabric), gateway)
+    return gateways_by_node

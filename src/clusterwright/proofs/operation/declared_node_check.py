@@ -144,8 +144,8 @@ def _default_routes(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[st
         if cable.fabric in fabrics and cable.a.address is not None:
             interface = cable.bond.interface if cable.bond is not None else cable.a.port
             version_by_interface[interface] = plan.address_version(cable.fabric)
-    found = [{"interface": name, "version": version} for name, version in sorted(version_by_interface.items())]
-    return {"default_routes": found} if found else {}
+    routes = [{"interface": name, "version": version} for name, version in sorted(version_by_interface.items())]
+    return {"default_routes": routes} if routes else {}
 
 
 def _gpus(model: HardwareModel, image: Image, *, shares_nvlink: bool) -> Mapping[str, Any]:
