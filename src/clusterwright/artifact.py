@@ -39,7 +39,7 @@ class Artifact:
         return source
 
     def __eq__(self, other: object) -> bool:
-        """Compared by content, whoever has asked for it before."""
+        """Compared by content, also after its hash was computed."""
         return self._compared() == other._compared() if isinstance(other, Artifact) else NotImplemented
 
     def __hash__(self) -> int:

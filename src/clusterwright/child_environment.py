@@ -18,7 +18,7 @@ PASSED_PREFIXES = ("PYTHON",)
 """How variables begin that Python programs are started with: the caller's interpreter reads them already."""
 
 LOCALE = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
-"""Every program speaks English in UTF-8: what it prints is read. glibc has this locale since 2.35, Debian before."""
+"""Every program prints English in UTF-8, for its output is parsed. glibc has this locale since 2.35, Debian before."""
 
 PROXIES = frozenset({"http_proxy", "https_proxy", "all_proxy", "no_proxy"})
 """In lower case; programs read either case."""

@@ -34,7 +34,7 @@ def folders(name: str) -> tuple[Path, ...]:
 
 @cache
 def pages() -> dict[str, Path]:
-    """Every page of docs/ by what ``explain`` calls it: its file's name, or the code of its rule."""
+    """Every page of docs/ by its name in ``explain``: its file's name, or the code of its rule."""
     docs = folder("docs")
     return {
         path.stem: path

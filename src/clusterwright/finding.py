@@ -1,4 +1,4 @@
-"""Findings: what is wrong with a spec, where, and how to fix it.
+"""Findings: mistakes in a spec, with place and fix.
 
 A finding is data. It is produced by reading, by the schema and by rules, and printed by the formatters under
 ``clusterwright.cli``; nothing in between formats text for a terminal.
@@ -40,7 +40,7 @@ class Position:
 
 
 class Amendment(Enum):
-    """What has one right answer, so that ``lint --fix`` may give it."""
+    """A mistake with one right answer, which ``lint --fix`` writes."""
 
     RENAME_KEY = "rename the key"
     DROP_REPEATED = "drop what a list says again"
@@ -51,7 +51,7 @@ class Amendment(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong.
+    """One mistake.
 
     ``code`` is the stable rule code (``CW203``), ``message`` one sentence on what is wrong and why it matters, ``hint``
     one sentence on how to fix it, ``path`` the place in the data (``fabrics[backend].tiers[ctsw].up.links``) as people

@@ -31,5 +31,5 @@ def read_given(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def read_given_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
-    """The same as text; what is no UTF-8 is replaced."""
+    """The same as text; invalid UTF-8 is replaced."""
     return read_given(path, most_bytes).decode("utf-8", "replace")

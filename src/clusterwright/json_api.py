@@ -84,7 +84,7 @@ def _proxy_of(url: httpx.URL) -> str | None:
 
 
 def answer_text(answer: httpx.Response) -> str:
-    """What the server said: status, reason and the beginning of the text; never empty."""
+    """The server's answer: status, reason and the beginning of the text; never empty."""
     if answer.has_redirect_location:
         return f"{answer.status_code}, a redirect to {answer.headers['location']}, which is not followed with a token"
     text = " ".join(answer.text.split())

@@ -1,4 +1,4 @@
-"""Plugins: what other installed packages and the extras of this one add, found by their entry points.
+"""Plugins: additions of other installed packages and of this one's extras, found by their entry points.
 
 ``clusterwright.commands`` are click commands, ``clusterwright.rules`` modules with lint rules,
 ``clusterwright.systems`` switch systems, ``clusterwright.inventory_formats`` functions that list a cluster. A package
@@ -56,7 +56,7 @@ def _package_name(entry: metadata.EntryPoint) -> str:
 
 
 def load_plugin(entry: metadata.EntryPoint, kind: type) -> Any:
-    """What an entry point names. Raises ClusterwrightError where it cannot be imported or is not of ``kind``."""
+    """The object of an entry point. Raises ClusterwrightError where it cannot be imported or is not of ``kind``."""
     try:
         loaded = entry.load()
     except Exception as error:  # code of others: whatever it does wrong is one clear error

@@ -1,4 +1,4 @@
-"""Records that were read from JSON: each field is what its annotation says, or the file is told as damaged."""
+"""Records that were read from JSON: each field has the type of its annotation, or the file is damaged."""
 
 from __future__ import annotations
 

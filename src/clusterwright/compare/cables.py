@@ -1,4 +1,4 @@
-"""Cables before and after, so that the floor touches as few as possible.
+"""Cables before and after, with as few moves as possible.
 
 Cables between the same ports stay. Each other old cable shares its lower end with at most one new cable, and its upper
 end with at most one, so that "could become" is a graph of paths and cycles; there, taking ends of paths first gives a
@@ -103,7 +103,7 @@ def _ends(cable: Cable, renamed: Names) -> tuple[End, End]:
 
 
 def _kind(cable: Cable) -> tuple[int, str, float]:
-    """What a cable must have in common with another one to take its place."""
+    """The properties that a cable shares with another one whose place it takes."""
     return cable.speed_gbps, cable.medium, cable.length_m
 
 

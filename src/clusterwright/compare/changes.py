@@ -1,4 +1,4 @@
-"""What differs between two plans, as data: those who print it or hand it to the floor decide nothing."""
+"""Differences between two plans, as data: formats and work orders only print them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clusterwright.plan.model import Cable, Device
 
 @dataclass(frozen=True, slots=True)
 class AccessChange:
-    """A cell of the zone matrix: what ``source`` may newly (``opened``) or no longer send to ``target``.
+    """A cell of the zone matrix: traffic that ``source`` may newly (``opened``) or no longer send to ``target``.
 
     ``traffic`` is a protocol with its destination ports (``tcp 22``), ``flows`` the names of the flows that say so.
     """
@@ -33,7 +33,7 @@ class MembershipChange:
 
 @dataclass(frozen=True, slots=True)
 class TermsChange:
-    """What is agreed about a flow of both plans: ``term`` is ``owner`` or ``expires``; "" stands for nothing agreed.
+    """A changed term of a flow of both plans: ``term`` is ``owner`` or ``expires``; "" stands for nothing agreed.
 
     ``longer`` says that the flow stays open for longer than before.
     """
@@ -69,7 +69,7 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class DeviceChanges:
-    """Devices of one plan only, and what changed about the others.
+    """Devices of one plan only, and the changes of the others.
 
     ``renamed`` maps names of the first plan to names of the second: the same machine, which growth gave a longer name.
     """

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clusterwright.compare.changes import ConfigGroup, FileDiff
@@ -33,7 +34,7 @@ Found = tuple[int, Key, tuple[FileDiff, ...]]
 def config_changes(
     before: Plan, after: Plan, renamed: Mapping[str, str], workers: int | None = None
 ) -> tuple[ConfigGroup, ...]:
-    """The devices in both plans whose files differ, grouped by what changes, in the second plan's order.
+    """The devices in both plans whose files differ, grouped by equal changes, in the second plan's order.
 
     ``renamed`` maps names of ``before`` to those of ``after``. Raises what a renderer raises.
     """
@@ -45,7 +46,7 @@ def config_changes(
     ]
     blocks = [pairs[start : start + BLOCK] for start in range(0, len(pairs), BLOCK)]
     count = min(workers or len(os.sched_getaffinity(0)), len(blocks))
-    shares = [[pair for block in blocks[at::count] for pair in block] for at in range(count)]
+    shares = [list(chain.from_iterable(blocks[index::count])) for index in range(count)]
     prepare(before, after)
     work = partial(_compare, before, after)
     changes_by_share = work(pairs) if count <= 1 else fan_out(work, shares)
@@ -60,7 +61,7 @@ def config_changes(
 
 
 def _of_site(before: Plan, after: Plan) -> Iterator[ConfigGroup]:
-    """What changes for the site's own servers."""
+    """The changes for the site's own servers."""
     old, new = Rendering(before).of_site(), Rendering(after).of_site()
     for owner in sorted({artifact.device for artifact in (*old, *new)}):
         before_files = [file for file in old if file.device == owner]
@@ -91,7 +92,7 @@ def file_diffs(before: Iterable[Artifact], after: Iterable[Artifact]) -> tuple[F
 
 
 def key_of(diffs: Iterable[FileDiff]) -> Key:
-    """What is equal for devices that change by the same lines."""
+    """The common key of devices that change by the same lines."""
     return tuple(
         (diff.path, diff.status, diff.lines if diff.lines == (BINARY,) else _without_surroundings(diff.lines))
         for diff in diffs

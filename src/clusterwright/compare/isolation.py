@@ -1,4 +1,4 @@
-"""Who may talk to whom, before and after: the matrix of zones, what belongs to them, and InfiniBand partitions.
+"""Permitted traffic before and after: the matrix of zones, their members, and InfiniBand partitions.
 
 Flows are compared by what they allow, not by how they are written: a range that is cut in two flows changes nothing.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, product
 
 from clusterwright.compare.changes import AccessChange, IsolationChanges, MembershipChange, TermsChange
 from clusterwright.spec.isolation import WITH_PORTS, Flow, joined
@@ -20,7 +21,7 @@ ALL_PORTS: Range = (0, 65535)
 
 
 def isolation_changes(before: ClusterSpec, after: ClusterSpec) -> IsolationChanges:
-    """What opens and what closes between two specs, what opens first."""
+    """Opened and closed traffic between two specs, the opened first."""
     old, new = _matrix(before), _matrix(after)
     access = [*_only_in(new, old, opened=True), *_only_in(old, new, opened=False)]
     was, now = set(_members(before)), set(_members(after))
@@ -30,7 +31,7 @@ def isolation_changes(before: ClusterSpec, after: ClusterSpec) -> IsolationChang
 
 
 def _terms(before: ClusterSpec, after: ClusterSpec) -> Iterator[TermsChange]:
-    """What changed about the flows of both specs besides what they allow, those first that stay open for longer."""
+    """Changed owners and expiry dates of flows of both specs, those first that stay open for longer."""
     was = {flow.name: flow for flow in before.flows}
     terms = []
     for flow in after.flows:
@@ -69,9 +70,7 @@ def _only_in(
         source, target, protocol = cell
         left = subtract(_ports(flows), _ports(there.get(cell, ())))
         if left:
-            causes = tuple(
-                flow.name for flow in flows if any(_meet(term, part) for term in _own(flow) for part in left)
-            )
+            causes = tuple(flow.name for flow in flows if _passes_any(flow, left))
             yield AccessChange(
                 source=source, target=target, opened=opened, traffic=_traffic(protocol, left), flows=causes
             )
@@ -95,25 +94,28 @@ def _meet(one: Range, other: Range) -> bool:
     return one[0] <= other[1] and other[0] <= one[1]
 
 
+def _passes_any(flow: Flow, ranges: Iterable[Range]) -> bool:
+    """Whether a flow has a port or type in one of ``ranges``."""
+    return any(_meet(term, part) for term, part in product(_own(flow), ranges))
+
+
 def _ports(flows: Iterable[Flow]) -> tuple[Range, ...]:
-    return joined(part for flow in flows for part in _own(flow))
+    return joined(chain.from_iterable(map(_own, flows)))
 
 
 def subtract(ranges: Iterable[Range], taken: Iterable[Range]) -> tuple[Range, ...]:
-    """What is in ``ranges`` and in no range of ``taken``; both are inclusive, ordered and without overlap."""
+    """The parts of ``ranges`` outside of ``taken``; both are inclusive, ordered and without overlap."""
     left = list(ranges)
     for first, last in taken:
-        left = [
-            part
-            for low, high in left
-            for part in ((low, min(high, first - 1)), (max(low, last + 1), high))
-            if part[0] <= part[1]
-        ]
+        parts: list[Range] = []
+        for low, high in left:
+            parts += [(low, min(high, first - 1)), (max(low, last + 1), high)]
+        left = [(low, high) for low, high in parts if low <= high]
     return tuple(left)
 
 
 def _members(spec: ClusterSpec) -> Iterator[tuple[str, str]]:
-    """(owner, what belongs to it) for zones, borders and partitions, in words."""
+    """Owner and member of each zone, border and partition, in words."""
     for zone in spec.zones:
         owner = f"zone {zone.name}"
         yield owner, "is defined"

@@ -1,8 +1,9 @@
-"""A comparison as a comment of a pull request: what is touched in a table, all of it folded below."""
+"""A comparison as a comment of a pull request: a table of touched devices, with all changes folded below."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from clusterwright.and_more import and_more
 from clusterwright.compare.changes import CableChanges, ConfigGroup, PlanChanges
@@ -74,7 +75,7 @@ def _configured(configs: Sequence[ConfigGroup]) -> str:
 def _job_nodes(before: Plan, changes: PlanChanges, configs: Sequence[ConfigGroup]) -> str:
     """How many nodes with GPUs are touched of those that stand: their files, their cables, or themselves."""
     standing = {device.name for device in before.devices if device.rank is not None}
-    touched = {name for group in configs for name in group.devices}
+    touched = set(chain.from_iterable(group.devices for group in configs))
     touched |= {device.name for device in changes.devices.removed}
     for fabric in changes.cables:
         for cable in _touched_cables(fabric):

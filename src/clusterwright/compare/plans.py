@@ -17,7 +17,7 @@ from clusterwright.spec.allocated.facts import NOTHING_STANDS
 
 
 def compare_plans(before: Plan, after: Plan) -> PlanChanges:
-    """What differs between two plans, false when nothing does."""
+    """The differences between two plans; false without any."""
     devices = device_changes(before, after)
     ports = ports_now(before, after, devices.renamed)
     fabric = Standing(after.spec, NOTHING_STANDS).fabric

@@ -72,7 +72,7 @@ def _fetch_what_it_names(revision: str, folder: Path, top: str) -> None:
 
 
 def _read(spec: Path) -> None:
-    """Read ``spec`` and the settings that count for it as far as they go: what is wrong is told later."""
+    """Read ``spec`` and its settings as far as possible: errors are reported later."""
     with suppress(SpecError):
         settings_for(spec)
     with suppress(SpecError):
@@ -80,7 +80,7 @@ def _read(spec: Path) -> None:
 
 
 def _write_if_there(revision: str, file: Path, folder: Path) -> bool:
-    """Whether ``revision`` has what is looked for at ``file`` below ``folder``; it lies there then."""
+    """Whether ``revision`` has ``file``; it is written below ``folder`` then."""
     path = os.path.normpath(file)
     if not path.startswith(f"{folder}{os.sep}"):
         return False
@@ -98,7 +98,7 @@ def _write(revision: str, path: str, folder: Path) -> None:
 
 
 def _content(revision: str, path: str) -> bytes:
-    """What the file holds, or the one that a link in the repository leads to. Raises ClusterwrightError."""
+    """The content of the file, or of the target of a link in the repository. Raises ClusterwrightError."""
     name = f"{revision}:{path}"
     answer = _git("cat-file", "--batch", "--follow-symlinks", stdin=f"{name}\n".encode())
     head, _, content = answer.partition(b"\n")
@@ -110,7 +110,7 @@ def _content(revision: str, path: str) -> bytes:
 
 
 def _git(*arguments: str, stdin: bytes = b"") -> bytes:
-    """Git's standard output. Raises ClusterwrightError with what git says."""
+    """Git's standard output. Raises ClusterwrightError with git's message."""
     try:
         done = subprocess.run(
             ["git", *arguments],

@@ -1,4 +1,4 @@
-"""A comparison as people read it: what stands and moves first, then zones, devices, cables, configuration."""
+"""A comparison for people: moves of existing equipment first, then zones, devices, cables, configuration."""
 
 from __future__ import annotations
 
@@ -198,13 +198,14 @@ def _configuration(groups: Sequence[ConfigGroup], most_lines: int) -> Iterator[s
             shown_files = files[:EXAMPLES] if most_lines else files
             for diff in shown_files:
                 yield f"  {status} /{diff.path}"
-                yield from (
-                    f"    {line}" for line in (shown_lines(diff.lines, most_lines) if most_lines else diff.lines)
-                )
+                lines = shown_lines(diff.lines, most_lines) if most_lines else diff.lines
+                yield from (f"    {line}" for line in lines)
             if len(files) > len(shown_files):
                 yield f"  {status} {len(files) - len(shown_files):,} more files in /{folder}"
     rest = groups[len(shown) :]
     if rest:
-        roles = Counter(role for group in rest for role in [group.role] * len(group.devices))
+        roles = Counter[str]()
+        for group in rest:
+            roles[group.role] += len(group.devices)
         counts_of_roles = ", ".join(f"{count:,} {role}" for role, count in roles.items())
         yield f"\n… and {counts_of_roles}, each changed in another way; --lines 0 or --format json shows all"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.compare.changes import CableChanges, CableMove
 from clusterwright.lists.as_csv import natural_key
@@ -20,7 +21,8 @@ _ORDER = (REMOVE, REPLACE, MOVE, ADD)
 
 @dataclass(frozen=True, slots=True)
 class WorkOrderLine:
-    """One line: what stands at ``place`` is pulled, or moved to ``target``; ``other`` is the cable's other end.
+    """One line: the device or cable at ``place`` is removed, or moved to ``target``; ``other`` is the cable's other
+    end.
 
     A new cable goes from ``place`` to ``other``. Names are those that labels bear at that moment: the first plan's for
     what is there, the second's for what comes.
@@ -38,7 +40,7 @@ class WorkOrderLine:
 
 def work_order(before: Plan, after: Plan, changes: Iterable[CableChanges]) -> tuple[WorkOrderLine, ...]:
     """Removals first, then replacements, moves, additions; each by rack, unit, device and port of the place."""
-    jobs = [job for fabric in changes for job in _jobs(before, after, fabric)]
+    jobs = chain.from_iterable(_jobs(before, after, fabric) for fabric in changes)
     return tuple(sorted(jobs, key=_floor_order))
 
 

@@ -14,7 +14,7 @@ from clusterwright.placeholder import PLACEHOLDER, around
 
 
 class Difference(StrEnum):
-    """How what runs differs from what is planned."""
+    """The kind of a difference between the running text and the planned one."""
 
     MISSING = "missing"
     UNEXPECTED = "unexpected"
@@ -53,7 +53,7 @@ Found = tuple[Difference, str, str, str, tuple[str, ...], Any]
 """A difference within a file: kind, place, planned, runs, sections, value."""
 
 Compare = Callable[[str, str], Iterable[Found]]
-"""Compares a file's rendered text with what runs. Raises ValueError for text that cannot be read."""
+"""Compares a file's rendered text with the running one. Raises ValueError for text that cannot be read."""
 
 
 _LONGEST = 160

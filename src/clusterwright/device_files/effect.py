@@ -1,4 +1,4 @@
-"""What a change of a file does to its device while it is applied, and the tables that say so.
+"""Effects of a changed file on its device while it is applied, and their tables.
 
 A table is data, inventory/effects/<system>.yaml: places of a file, what a change there does, the steps that bring it
 about, and the source of each. Its first entry that fits a place counts; a place that none fits is taken for a restart
@@ -23,7 +23,7 @@ BETWEEN = " > "
 
 
 class Effect(IntEnum):
-    """What a change does to its device while it is applied, the mildest first."""
+    """The effect of a change on its device while it is applied, the mildest first."""
 
     LIVE = 0
     RESTART = 1
@@ -67,7 +67,7 @@ class KnownChange:
 
 @dataclass(frozen=True, slots=True)
 class EffectTable:
-    """What is known of one system, and what is said of a place that no entry fits."""
+    """The effects of one system, and the answer for a place that no entry fits."""
 
     system: str
     changes: tuple[KnownChange, ...]
@@ -87,7 +87,7 @@ class EffectTable:
     def consequences(
         self, path: str, places: Iterable[str], unknown: Effect = Effect.RESTART
     ) -> tuple[Consequence, ...]:
-        """What changes at these places of a file do, each answer once."""
+        """The effects of changes at these places of a file, each answer once."""
         consequences: dict[Consequence, None] = {}
         for place in places:
             entry = self.entry_of(path, place)

@@ -1,4 +1,4 @@
-"""What writes files of devices: which devices it applies to, and what it gives each, or all of a kind."""
+"""Writers of devices' files: the devices that they apply to, and the files of each, or of all of a kind."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ class Writer(NamedTuple):
         yield from self.for_device(plan, device)
 
     def of_kind(self, plan: Plan, kind: Kind) -> Iterable[SharedFile]:
-        """What every device of a kind has of it."""
+        """The files of every device of a kind."""
         return self.shared(plan, kind) if isinstance(kind, NodeKind) else self.on_switches(plan, kind)

@@ -65,7 +65,10 @@ def open_proofs(proofs: Sequence[Judged]) -> tuple[str, ...]:
 
 def proof_notes(proofs: Sequence[Judged]) -> tuple[str, ...]:
     """Parts of the claims that the proofs did not check."""
-    return tuple(f"{check.name}: {note}" for check, verdict in proofs for note in verdict.notes)
+    notes: list[str] = []
+    for check, verdict in proofs:
+        notes += [f"{check.name}: {note}" for note in verdict.notes]
+    return tuple(notes)
 
 
 def passed(is_true: bool, error: str) -> dict[str, Any]:

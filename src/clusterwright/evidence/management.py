@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import permutations
+from itertools import chain, permutations
 
 from clusterwright.and_more import and_more
 from clusterwright.evidence.answer import AnswerKind, Basis, Evidence, Judged, open_proofs, passed, proof_notes
@@ -149,20 +149,15 @@ def _management_network(
     basis: Basis,
 ) -> Evidence:
     fabrics = _management_fabrics(plan)
-    shared = [
-        f"{fabric.name} also serves {attach.nodes} {attach.nics}"
-        for fabric in plan.spec.fabrics
-        if fabric.name in fabrics
-        for attach in fabric.attach
-        if not attach.is_management
-    ]
-    tenants = [
-        f"{zone.name} is on {fabric}"
-        for zone in isolation.zones
-        if zone.kind == _TENANT_KIND
-        for fabric in fabrics
-        if zone.on(fabric)
-    ]
+    shared: list[str] = []
+    for fabric in plan.spec.fabrics:
+        if fabric.name in fabrics:
+            others = [attach for attach in fabric.attach if not attach.is_management]
+            shared += [f"{fabric.name} also serves {attach.nodes} {attach.nics}" for attach in others]
+    tenants: list[str] = []
+    for zone in isolation.zones:
+        if zone.kind == _TENANT_KIND:
+            tenants += [f"{zone.name} is on {name}" for name in fabrics if zone.on(name)]
     routes = [*_leading_outside(isolation, fabrics)]
     unfiltered = [*_without_filters(tree, isolation, fabrics), *open_proofs(proofs)]
     problems = (*shared, *tenants, *routes, *unfiltered)
@@ -205,7 +200,7 @@ def _leading_outside(isolation: DeclaredIsolation, fabrics: Sequence[str]) -> It
 
 def _without_filters(tree: RenderedTree, isolation: DeclaredIsolation, fabrics: Sequence[str]) -> Iterator[str]:
     """Switches with management ports whose files are not read, and fabrics in no zone."""
-    read = {device for reader in ROUTERS for device in tree.devices_with(reader.file)}
+    read = set(chain.from_iterable(tree.devices_with(reader.file) for reader in ROUTERS))
     for edge in isolation.edges:
         if edge.fabric in fabrics and edge.switch not in read:
             yield f"{edge.switch} has no file that is read"
@@ -215,7 +210,7 @@ def _without_filters(tree: RenderedTree, isolation: DeclaredIsolation, fabrics: 
 
 
 def _zones_on(isolation: DeclaredIsolation, fabrics: Sequence[str]) -> set[str]:
-    return {zone.name for zone in isolation.zones for fabric in fabrics if zone.on(fabric)}
+    return {zone.name for zone in isolation.zones if any(zone.on(fabric) for fabric in fabrics)}
 
 
 def _flows_to(isolation: DeclaredIsolation, fabrics: Sequence[str]) -> list[DeclaredFlow]:

@@ -71,14 +71,14 @@ def _incomplete_layers(switches: _SwitchLayers, fabric: str, nodes: Sequence[Dev
 
 def _backend_fabrics(plan: Plan) -> list[str]:
     """The fabrics that NICs of GPUs are cabled to, in the spec's order."""
-    nics = {
-        (group.name, nic.interface)
-        for group in plan.spec.node_groups
-        for nics in group.model.nic_groups
-        for nic in nics.nics
-        if nic.gpu is not None
-    }
-    names = {cable.fabric for cable in plan.cables if (plan.by_name[cable.a.device].node_group, cable.a.port) in nics}
+    gpu_ports: set[tuple[str | None, str]] = set()
+    for group in plan.spec.node_groups:
+        for nics in group.model.nic_groups:
+            gpu_ports |= {(group.name, nic.interface) for nic in nics.nics if nic.gpu is not None}
+    names: set[str] = set()
+    for cable in plan.cables:
+        if (plan.by_name[cable.a.device].node_group, cable.a.port) in gpu_ports:
+            names.add(cable.fabric)
     return [fabric.name for fabric in plan.spec.fabrics if fabric.name in names]
 
 

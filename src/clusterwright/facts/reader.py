@@ -1,4 +1,4 @@
-"""What a reader of a system gives: facts from the text of its files, each with its place, and nothing from its writer.
+"""The interface of a system's reader: facts from the text of its files, each with its place, and none from its writer.
 
 Proofs ask every reader the same questions. One that a system has no answer to is ``Unsupported`` with the reason, never
 left out.
@@ -18,10 +18,10 @@ from clusterwright.packets.filters import Rule, Ruleset
 
 IN, OUT = "in", "out"
 Fault = tuple[int, str]
-"""Where it begins in the text, and what is wrong."""
+"""The offset in the text, and the mistake."""
 
 RouteJudge = Callable[[str, str], str]
-"""What is wrong with a route to a destination through a next hop, "" for nothing; a hop is "" where none is named."""
+"""The fault of a route to a destination through a next hop, "" for none; a hop is "" where none is named."""
 
 ServersByFile = Mapping[str, Callable[[str], Iterator["Server"]]]
 """By a file's path, the servers that its text names."""
@@ -37,7 +37,7 @@ class Unsupported(NamedTuple):
 
 
 class Planned(Protocol):
-    """What is planned, as far as openings are compared with it."""
+    """The part of the plan that openings are compared with."""
 
     @property
     def linked(self) -> Mapping[str, frozenset[str]]:
@@ -47,13 +47,13 @@ class Planned(Protocol):
         """True for an address or prefix that begins on a planned network. Raises ValueError for what is none."""
 
     def misplaced(self, switch: str, port: str, text: str) -> str:
-        """What is wrong with an address of a switch's interface, with or without its length; "" where it is planned.
+        """The fault of an address of a switch's interface, with or without its length; "" where it is planned.
 
         Raises ValueError for what is no address.
         """
 
     def unmet(self, switch: str, neighbour: str) -> str:
-        """What is wrong with an address that a switch has a BGP session with; "" where the plan has a link or border
+        """The fault of an address that a switch has a BGP session with; "" where the plan has a link or border
         there. Raises ValueError for what is no address.
         """
 
@@ -102,19 +102,19 @@ def nothing_silent(text: str) -> Iterator[Fault]:
 
 
 class Lists(Protocol):
-    """The packet filters of a switch. Methods raise Unreadable at what is not known."""
+    """The packet filters of a switch. Methods raise Unreadable at unknown text."""
 
     def at(self, port: str, direction: str = IN) -> Ruleset:
-        """What a port lets in, or out."""
+        """The packets that a port lets in, or out."""
 
     def text(self, ports: Iterable[str]) -> str:
-        """Everything in the file that decides what these ports let in."""
+        """All text of the file that decides on packets entering these ports."""
 
     def bound(self) -> Iterator[tuple[str, str]]:
         """The ports that lists are on, each with a direction."""
 
     def faults(self) -> Iterator[tuple[int, str]]:
-        """What is wrong with the lists whatever they should pass: the line, and a sentence."""
+        """Faults of the lists that do not depend on the plan: the line, and a sentence."""
 
     def management_ports(self) -> tuple[str, ...]:
         """The interfaces to the management network that have lists of their own; none where nothing judges there."""

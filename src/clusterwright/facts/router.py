@@ -1,4 +1,4 @@
-"""What a switch's files say, whatever its operating system: ports, BGP sessions, policies and the QoS map.
+"""The content of a switch's files, for every operating system: ports, BGP sessions, policies and the QoS map.
 
 Where something stands is kept as a ``Mark``: texts to be found one after another in the file, the last of which is
 meant. A line is only counted when a counterexample needs it, which keeps the reading of a whole cluster cheap.
@@ -89,7 +89,7 @@ class PortQos(NamedTuple):
     counted: tuple[int, ...] | None = None
     places: tuple[tuple[str, Mark], ...] = ()
     losses: tuple[tuple[str, Mark], ...] = ()
-    """What drops packets of a lossless priority all the same: a sentence without its subject, and its place."""
+    """A cause that drops packets of a lossless priority: a sentence without its subject, and its place."""
 
 
 STRICT = -1.0
@@ -258,7 +258,7 @@ class Router:
 
     @property
     def stem(self) -> str:
-        """Its role; without a spec what its name starts with."""
+        """Its role; without a spec the beginning of its name."""
         return self.role or stem_of(self.device)
 
     @property
@@ -336,7 +336,7 @@ def covers(outer: Prefix, inner: Prefix) -> bool:
 
 
 def list_permits(rules: PrefixRules, prefix: Prefix) -> bool:
-    """What a prefix list says about a prefix: the first entry that matches decides, none refuses."""
+    """The decision of a prefix list on a prefix: the first entry that matches decides, none refuses."""
     for rule in rules:
         if rule.low <= prefix[1] <= rule.high and covers(rule.within, prefix):
             return rule.permit

@@ -1,4 +1,4 @@
-"""What readers did not take in: nothing is proven of a file beyond the lines, fields and tables that they know."""
+"""Unread text: nothing is proven of a file beyond the lines, fields and tables that readers know."""
 
 from __future__ import annotations
 

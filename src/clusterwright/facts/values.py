@@ -15,7 +15,7 @@ from typing import NamedTuple
 from clusterwright.facts.unread import BETWEEN
 
 Keys = tuple[str, ...]
-"""What leads to a value: the keys of objects, or the lines of sections and the line itself."""
+"""The path to a value: the keys of objects, or the lines of sections and the line itself."""
 
 _ANY = "*"
 _BELOW = "..."

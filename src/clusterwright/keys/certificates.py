@@ -21,12 +21,11 @@ def certificate_dues(keys: Iterable[KeySchedule], folder: Path, on: date) -> tup
     Certificates lie where the schedule says, relative to ``folder``; entries that name no file say nothing. Raises
     ClusterwrightError for a file that holds no certificate.
     """
-    return tuple(
-        sentence
-        for key in keys
-        if key.kind == CERTIFICATE and key.certificate is not None
-        for sentence in _due(key, folder / key.certificate, on)
-    )
+    sentences: list[str] = []
+    for key in keys:
+        if key.kind == CERTIFICATE and key.certificate is not None:
+            sentences += _due(key, folder / key.certificate, on)
+    return tuple(sentences)
 
 
 def _due(key: KeySchedule, file: Path, on: date) -> Iterable[str]:

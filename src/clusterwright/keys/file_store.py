@@ -93,7 +93,7 @@ class FileKms:
         return f"vault:v{version}:{base64.b64encode(sealed).decode()}"
 
     def _open(self) -> None:
-        """Read both files; what a crash left of a former root key is removed."""
+        """Read both files, and remove the rest of a former root key after a crash."""
         if not self._store.exists():
             self._roots = {"1": os.urandom(_KEY_BYTES)}
             self._current = "1"

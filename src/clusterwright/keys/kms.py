@@ -1,4 +1,4 @@
-"""What a key management service is to this program: wrapping keys that never leave it, and what they wrap.
+"""The interface of a key management service: wrapping keys that never leave it, and wrapped data keys.
 
 Nothing here ever asks for a data key in clear but ``unwrap``, which rotation does not call: it is for who reads data.
 """
@@ -38,7 +38,7 @@ class Kms(Protocol):
         ...
 
     def rotate(self, key: str) -> None:
-        """Add a version; what it wraps from now on, it wraps under that one."""
+        """Add a version, under which the service wraps from now on."""
         ...
 
     def data_key(self, key: str) -> str:
@@ -50,11 +50,11 @@ class Kms(Protocol):
         ...
 
     def unwrap(self, key: str, wrapped: str) -> bytes:
-        """A data key in clear, for whoever encrypts or decrypts data with it."""
+        """A data key in clear, to encrypt or decrypt data."""
         ...
 
     def forget_before(self, key: str, version: int) -> None:
-        """Destroy every version below ``version``: what they wrapped can't be unwrapped by anybody again."""
+        """Destroy every version below ``version``: keys wrapped under them can't be unwrapped again."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Carrying out what is due: one step, one line in the audit log, one new ledger, then the next.
+"""Carrying out due steps: one step, one line in the audit log, one new ledger, then the next.
 
 The service acts first, the log is written second, the ledger last. A crash in between leaves a service that is one step
 ahead: the next run takes over a wrapping version that it finds there, and does everything else again.
@@ -40,7 +40,7 @@ class Keeper:
         return replace(ledger, head=self.log.check(ledger.head))
 
     def rotate(self, on: date, listener: Callable[[RotationStep], None]) -> int:
-        """Do everything that is due on ``on``; ``told`` hears of each step that is done. Returns how many were.
+        """Do every step due on ``on``; ``listener`` gets each finished step. Returns their number.
 
         Raises ClusterwrightError, KmsError and AuditError; what was done before stays done and recorded.
         """

@@ -1,4 +1,4 @@
-"""What is due on a day: a pure function of the key schedule and the ledger.
+"""The due steps of a day: a pure function of the key schedule and the ledger.
 
 Computed anew from what there is, never from what was planned before: after a crash the rest is simply still due.
 """
@@ -50,7 +50,7 @@ def steps(keys: Iterable[KeySchedule], ledger: Ledger, on: date) -> Iterator[Rot
 
 
 def overdue(keys: Iterable[KeySchedule], ledger: Ledger, on: date) -> Iterator[str]:
-    """What should not exist any more on ``on``, one sentence each."""
+    """Versions that should not exist any more on ``on``, one sentence each."""
     for key in keys:
         for version in ledger.live(key.name):
             if key.delete_days is not None and version.born + timedelta(days=key.delete_days) < on:
@@ -65,7 +65,9 @@ def _steps_under(wrapping: KeySchedule, wrapped: list[KeySchedule], ledger: Ledg
         yield RotationStep(
             action=Action.CREATE, key=wrapping.name, version=1, reason="the schedule names it and it does not exist"
         )
-    expired = [(key, version) for key in wrapped for version in ledger.live(key.name) if _is_over(key, version, on)]
+    expired = []
+    for key in wrapped:
+        expired += [(key, version) for version in ledger.live(key.name) if _is_over(key, version, on)]
     for key, version in expired:
         yield RotationStep(
             action=Action.DESTROY,
@@ -73,8 +75,9 @@ def _steps_under(wrapping: KeySchedule, wrapped: list[KeySchedule], ledger: Ledg
             version=version.number,
             reason=f"its last day is past ({key.delete_days} days)",
         )
-    graves = [version for key in wrapped for version in ledger.of(key.name) if version.destroyed is not None]
-    tainted = {version.under for version in (*graves, *(version for _, version in expired))}
+    tainted = {version.under for _, version in expired}
+    for key in wrapped:
+        tainted |= {version.under for version in ledger.of(key.name) if version.destroyed is not None}
     aged = bool(live) and on >= live[-1].born + timedelta(days=wrapping.rotate_days)
     if live and (aged or latest in tainted):
         why = f"{wrapping.rotate_days} days are over" if aged else "a destroyed data key was wrapped under the newest"

@@ -115,7 +115,7 @@ class TransitKms:
 
 
 def _reason(answer: httpx.Response) -> str:
-    """What Vault says under ``errors``, or else what the server said."""
+    """Vault's ``errors``, or else the server's text."""
     try:
         errors = "; ".join(answer.json()["errors"])
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""No path twice on a device, and none above another: checked of what is rendered, before it is proven or written."""
+"""No path twice on a device, and none above another: checked on rendered files, before they are proven or written."""
 
 from __future__ import annotations
 

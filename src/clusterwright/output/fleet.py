@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.hosts.boot.newc import newc
 from clusterwright.hosts.boot.script import boot_script
@@ -20,7 +21,7 @@ from clusterwright.spec.distribution import distribution_of
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What nodes of one image fetch, in bytes: ``image`` is the built one and its kernel, 0 while nobody measured it.
+    """Fetched bytes of the nodes of one image: ``image`` is the built one and its kernel, 0 before it is measured.
 
     ``shared`` are the files that its nodes have alike. ``overlay`` and ``script`` are those of the largest of the nodes
     that were looked at: the first and the last of each pod.
@@ -36,7 +37,7 @@ class Fetched:
 
     @property
     def each_bytes(self) -> int:
-        """What one node fetches to boot into memory."""
+        """Bytes that one node fetches to boot into memory."""
         return self.image_bytes + self.shared_bytes + self.overlay_bytes + self.script_bytes
 
 
@@ -55,7 +56,7 @@ def node_images(plan: Plan) -> Mapping[str, ImageIdentity]:
 
 
 def fetched(plan: Plan) -> tuple[Fetched, ...]:
-    """What nodes fetch, by image, in the spec's order; empty where nothing boots from boot servers."""
+    """Fetched files by image, in the spec's order; empty where nothing boots from boot servers."""
     by_image: dict[str, list[Device]] = {}
     for node in booted(plan):
         by_image.setdefault(node.image or "", []).append(node)
@@ -72,7 +73,9 @@ def _fetched(plan: Plan, name: str, nodes: list[Device]) -> Fetched | None:
     pods: dict[str, list[Device]] = {}
     for node in nodes:
         pods.setdefault(node.pod, []).append(node)
-    samples = [node for same in pods.values() for node in (same[0], same[-1])]
+    samples: list[Device] = []
+    for nodes_of_pod in pods.values():
+        samples += [nodes_of_pod[0], nodes_of_pod[-1]]
     racks, urls = servers_by_rack(plan), server_urls(plan)
     servers = {rack: tuple(urls[name] for name in names if name in urls) for rack, names in racks.items()}
     scripts = [boot_script(node.name, image, distribution, identity, servers[node.rack]) for node in samples]
@@ -88,5 +91,5 @@ def _fetched(plan: Plan, name: str, nodes: list[Device]) -> Fetched | None:
 
 
 def planned_macs(plan: Plan) -> int:
-    """How many adapters on the boot fabric still have a planned address, which no delivered adapter bears."""
-    return sum(nic.is_planned for nics in boot_nics(plan).values() for nic in nics)
+    """Number of adapters on the boot fabric with a planned address, which no delivered adapter bears."""
+    return sum(nic.is_planned for nic in chain.from_iterable(boot_nics(plan).values()))

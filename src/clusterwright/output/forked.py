@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import signal
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clusterwright.finding import ClusterwrightError
@@ -22,7 +23,7 @@ Answer = TypeVar("Answer")
 
 
 def prepare(*plans: Plan) -> None:
-    """Compute what every worker looks up, once, before they are forked."""
+    """Compute the values that every worker looks up, once, before they are forked."""
     for plan in plans:
         for lookup in ("by_name", "group_by_name", "cables_of", "host_subnet_of"):
             getattr(plan, lookup)
@@ -50,7 +51,7 @@ def fan_out(work: Callable[[Share], Sequence[Answer]], shares: Sequence[Share]) 
                 running.append((process, receiver))
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        return [item for _, receiver in running for item in _receive(receiver)]
+        return list(chain.from_iterable(_receive(receiver) for _, receiver in running))
     finally:
         for process, receiver in running:
             receiver.close()

@@ -1,4 +1,4 @@
-"""Switch files as the spec renders them by itself, without its ``extra_config``: what other texts are compared with."""
+"""Switch files without the spec's ``extra_config``, as the reference of comparisons."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Which files a device has: what writers of switches, of hosts and of boot servers give it."""
+"""The files of a device, from the writers of switches, of hosts and of boot servers."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import chain
 from operator import attrgetter, itemgetter
 
 from clusterwright.artifact import Artifact
@@ -21,8 +22,8 @@ DEVICE_RENDERERS = (*switches.WRITERS, *hosts.WRITERS)
 
 
 def _own(entries: tuple[Writer, ...], plan: Plan, device: Device) -> tuple[Artifact, ...]:
-    items = [item for entry in entries if entry.applies(plan, device) for item in entry.for_device(plan, device)]
-    return tuple(sorted(items, key=_path))
+    artifacts = chain.from_iterable(entry.for_device(plan, device) for entry in entries if entry.applies(plan, device))
+    return tuple(sorted(artifacts, key=_path))
 
 
 def _own_of_device(plan: Plan, device: Device) -> tuple[Artifact, ...]:
@@ -30,7 +31,7 @@ def _own_of_device(plan: Plan, device: Device) -> tuple[Artifact, ...]:
 
 
 def shared_files(plan: Plan, kind: Kind, owner: str) -> tuple[Artifact, ...]:
-    """What every device of a kind has, by path, as files of ``owner``."""
+    """The files that all devices of a kind share, by path, as files of ``owner``."""
     return tuple(
         Artifact(device=owner, path=path, source=content, kind=writer, mode=mode)
         for path, content, mode, writer in _of_kind(plan, kind)
@@ -40,7 +41,9 @@ def shared_files(plan: Plan, kind: Kind, owner: str) -> tuple[Artifact, ...]:
 @per_plan
 def _of_kind(plan: Plan, kind: Kind) -> tuple[tuple[str, bytes, int, str], ...]:
     entries = DEVICE_RENDERERS if isinstance(kind, NodeKind) else (switches.SYSTEMS[kind.system].writer,)
-    files = [(*file, entry.kind) for entry in entries for file in entry.of_kind(plan, kind)]
+    files: list[tuple[str, bytes, int, str]] = []
+    for entry in entries:
+        files += [(*file, entry.kind) for file in entry.of_kind(plan, kind)]
     return tuple(sorted(files, key=itemgetter(0)))
 
 
@@ -48,7 +51,7 @@ NODE_FILES = NodeFiles(_own_of_device, shared_files)
 
 
 def device_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
-    """Every file of a device by path, but for what a boot server keeps for others."""
+    """Every file of a device by path, without those that a boot server keeps for others."""
     return NODE_FILES.all_of(plan, device)
 
 
@@ -58,7 +61,7 @@ def all_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
 
 
 def own_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
-    """What a device has alone, by path: without what it has as every device of its kind has it."""
+    """The files of a device alone, by path: without those that all devices of its kind share."""
     files = NODE_FILES.for_device(plan, device)
     if device.kind == "switch":
         return files
@@ -67,7 +70,7 @@ def own_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
 
 
 def files_for_nodes(plan: Plan, device: Device, nodes: Collection[str]) -> tuple[Artifact, ...]:
-    """Every file of a device; of what a boot server keeps for each node, what it keeps for ``nodes`` alone."""
+    """Every file of a device; of a boot server's files for nodes, those for ``nodes`` alone."""
     files = device_files(plan, device)
     if not boot_server.applies(plan, device):
         return files

@@ -9,6 +9,7 @@ with own files in the place of those that it has otherwise.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ _path = attrgetter("path")
 
 @dataclass(frozen=True, slots=True)
 class GroupImage:
-    """What the devices ``members`` have in common, in the plan's order: ``files`` by path, whose device is ``owner``.
+    """The common files of the devices ``members``, in the plan's order: ``files`` by path, whose device is ``owner``.
     ``kind`` is that of most members.
 
     ``owner`` is ``image/<node group>`` or ``switch/<system>``; where a group has devices of several kinds, the smaller
@@ -85,7 +86,7 @@ class Rendering:
         return renderers.all_files(self._plan, self._plan.by_name[name])
 
     def for_nodes(self, name: str, nodes: Collection[str]) -> tuple[Artifact, ...]:
-        """Every file of a device; of what a boot server keeps for each node, what it keeps for ``nodes`` alone."""
+        """Every file of a device; of a boot server's files for nodes, those for ``nodes`` alone."""
         return renderers.files_for_nodes(self._plan, self._plan.by_name[name], nodes)
 
     def of_devices(self, names: Iterable[str] | None = None) -> Iterator[Artifact]:
@@ -101,12 +102,12 @@ class Rendering:
         return site_files(self._plan)
 
     def of_kinds(self, kinds: Collection[str]) -> Iterator[Artifact]:
-        """The artifacts of ``kinds`` alone, of every device: what a proof reads. Writer by writer, in plan order."""
+        """The artifacts of ``kinds`` alone, of every device, for proofs. Writer by writer, in plan order."""
         require_distinct_paths(self._plan)
         return _whole_of_kinds(self._plan, kinds)
 
     def of_kinds_by_image(self, kinds: Collection[str]) -> tuple[Iterator[Artifact], tuple[GroupImage, ...]]:
-        """The same, told once: what devices have alone, and the images of what they have in common."""
+        """The same without repetition: the files of devices alone, and the images of their common files."""
         require_distinct_paths(self._plan)
         images = tuple(_only_kinds(image, kinds) for image in _all_images(self._plan))
         return _own_of_kinds(self._plan, kinds), images
@@ -172,7 +173,7 @@ def _all_images(plan: Plan) -> tuple[GroupImage, ...]:
         if kind is not None:
             group = f"{NODES}/{kind.node_group}" if isinstance(kind, NodeKind) else f"{SWITCHES}/{kind.system}"
             groups.setdefault(group, {}).setdefault(kind, []).append(device)
-    return tuple(image for group, kinds in groups.items() for image in _of_group(plan, group, kinds))
+    return tuple(chain.from_iterable(_of_group(plan, group, kinds) for group, kinds in groups.items()))
 
 
 def _of_group(plan: Plan, group: str, kinds: Mapping[Kind, list[Device]]) -> Iterable[GroupImage]:
@@ -187,7 +188,7 @@ def _of_group(plan: Plan, group: str, kinds: Mapping[Kind, list[Device]]) -> Ite
         members = [device.name for device in devices]
         if kind is largest:
             paths = {artifact.path for artifact in files}
-            alone = [device for other in kinds.values() if len(other) == 1 for device in other]
+            alone = [devices_of_kind[0] for devices_of_kind in kinds.values() if len(devices_of_kind) == 1]
             members += [device.name for device in alone if paths <= _paths(plan, device)]
         yield GroupImage(
             owner=owner, kind=kind, members=tuple(sorted(members, key=_places(plan).__getitem__)), files=files
@@ -205,7 +206,10 @@ def _places(plan: Plan) -> Mapping[str, int]:
 
 @per_plan
 def _image_of(plan: Plan) -> Mapping[str, GroupImage]:
-    return {name: image for image in _all_images(plan) for name in image.members}
+    image_of: dict[str, GroupImage] = {}
+    for image in _all_images(plan):
+        image_of |= dict.fromkeys(image.members, image)
+    return image_of
 
 
 def _content(artifact: Artifact) -> tuple[str, int, str, str]:

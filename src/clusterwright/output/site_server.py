@@ -1,4 +1,4 @@
-"""What the site's own servers are given: files beside those of the plan's devices."""
+"""Files for the site's own servers, beside those of the plan's devices."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Written(NamedTuple):
 
 
 def write_tree(artifacts: Iterable[Artifact], out: Path, cluster: str) -> tuple[Written, ...]:
-    """Write artifacts to the folder ``out``, which replaces what an earlier run left there.
+    """Write artifacts to the folder ``out``, in place of an earlier run's tree.
 
     Raises TreeError when ``out`` holds something else, or when writing fails; ``out`` is then as it was.
     """
@@ -157,7 +157,7 @@ def replacing(out: Path, cluster: str) -> Iterator[Path]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove what a tree replaced, as far as that can be done: on every processor, for it takes as long as writing."""
+    """Remove a replaced tree as far as possible, on every processor, for it takes as long as writing."""
     if not folder.is_dir():  # it took the place of nothing
         return
     devices = [entry.path for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
@@ -213,7 +213,7 @@ def _linked(first: str, path: str) -> bool:
 
 
 def _write_file(path: str, artifact: Artifact, hidden: int) -> None:
-    """Create one file with the artifact's mode, whatever bits the umask would hide."""
+    """Create one file with the artifact's mode, regardless of the umask."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, artifact.mode)
     try:
         if artifact.mode & hidden:
@@ -272,7 +272,7 @@ def _refuse_foreign(out: Path, cluster: str) -> None:
 
 
 def _claim(lock: int, aside: Path, out: Path) -> None:
-    """Make ``aside`` this run's own, and empty it of what a killed run left."""
+    """Make ``aside`` this run's own, and remove the files of a killed run."""
     if not took_lock(lock):
         raise TreeError(f"{out}: another run is writing this folder. Wait for it, or name another.")
     for left in aside.iterdir():

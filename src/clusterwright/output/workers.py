@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clusterwright.output.forked import fan_out, prepare
@@ -42,7 +43,7 @@ def render_tree(
     with replacing(out, plan.name) as aside:
         prepare(plan)
         images = () if is_merged else Rendering(plan).images(order)
-        written = write_artifacts((artifact for image in images for artifact in image.files), aside, out)
+        written = write_artifacts(chain.from_iterable(image.files for image in images), aside, out)
         work = partial(_write_devices, plan, aside, out, is_merged=is_merged)
         # What devices of a kind have in common is remembered with the first of them: once, and not in every worker.
         firsts = [devices_of_kind[0] for devices_of_kind in _by_kind(plan, order) if len(devices_of_kind) > FEW]

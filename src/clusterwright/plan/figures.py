@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 
 from clusterwright.plan.bandwidth import narrowest_planned
 from clusterwright.plan.racks.filling import fill_racks
@@ -63,7 +64,7 @@ def power(contents: Mapping[str, Sequence[HardwareModel]], is_rack: Callable[[st
     There are no figures with a model that has none, and none of racks with devices that stand in no rack: a sum or a
     maximum over the others would be too small.
     """
-    if not all(model.has_power for models in contents.values() for model in models):
+    if not all(model.has_power for model in chain.from_iterable(contents.values())):
         return {}
     watts = {place: sum(model.power_w for model in models) for place, models in contents.items()}
     power_figures = {"power_kw": sum(watts.values()) / W_PER_KW}

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import repeat
+from itertools import chain, repeat
 
 from clusterwright.plan.allocation.seat_numbers import Numbering
 from clusterwright.plan.allocation.spreading import spread_over, standing_links
@@ -56,7 +56,9 @@ class FabricSkeleton:
     def joined_tiers(self) -> tuple[tuple[Tier, Tier], ...]:
         """Every pair of tiers, the lower first, between which there is a link, in the order of the spec."""
         tiers = self.fabric.tiers
-        pairs = {(self.seats[lower].tier, bundle.tier) for bundle in self.bundles for lower in bundle.lowers}
+        pairs: set[tuple[int, int]] = set()
+        for bundle in self.bundles:
+            pairs |= {(self.seats[lower].tier, bundle.tier) for lower in bundle.lowers}
         return tuple((tiers[lower], tiers[upper]) for lower, upper in sorted(pairs))
 
     def attachments(self) -> Iterator[Attachment]:
@@ -214,8 +216,9 @@ def _fabric(
     bundles, loose = _join(spec, layout, fabric, seats, seats_in)
     cables = standing.cables.get(fabric.name, {})
     links = standing_links(fabric, seats, bundles, cables)
-    uplinks = [link for links_of_tier in links.values() for link in links_of_tier]
-    stands = [cable for node in nodes for cable in node.standing] + [port.standing for port in management]
+    uplinks = list(chain.from_iterable(links.values()))
+    stands = list(chain.from_iterable(node.standing for node in nodes))
+    stands += [port.standing for port in management]
     stands += [link.standing for link in uplinks]
     replugged = [link.standing for link in uplinks if link.is_replugged]
     return FabricSkeleton(
@@ -240,7 +243,9 @@ def _served_groups(spec: ClusterSpec, layout: Layout, fabric: Fabric) -> frozens
     names = {attach.nodes for attach in fabric.attach if attach.to is None}
     served = {index for index, group in enumerate(layout.groups) if group.node_group in names}
     inside = {at for at, group in enumerate(spec.node_groups) if group.inside is not None and group.name in names}
-    for node in layout.nodes if inside else ():
+    if not inside:
+        return frozenset(served)
+    for node in layout.nodes:
         if node.node_group in inside:
             served.update(node.groups)
     return frozenset(served)

@@ -1,10 +1,11 @@
-"""The tables of a device's page for people on call: neighbours, adapters, what a drain takes away, jobs, alerts."""
+"""The tables of a device's page for people on call: neighbours, adapters, effects of a drain, jobs, alerts."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clusterwright.and_more import and_more
@@ -113,9 +114,11 @@ class DeviceTables:
 
     def adapters(self, device: Device) -> PageTable:
         """The cabled NICs of a node: how PCI, verbs, the kernel and NCCL each call them."""
-        gpu_by_interface = self._gpu_by_interface[device.model] if device.kind == "node" else {}
+        is_node = device.kind == "node"
+        gpu_by_interface = self._gpu_by_interface[device.model] if is_node else {}
+        links = nics_of(self.plan, device) if is_node else ()
         rows = []
-        for link in nics_of(self.plan, device) if device.kind == "node" else ():
+        for link in links:
             for nic in link.ports:
                 gpu = gpu_by_interface.get(nic.interface)
                 is_ranked = gpu is not None and device.rank is not None
@@ -142,13 +145,14 @@ class DeviceTables:
 
     @cached_property
     def _gpu_by_interface(self) -> Mapping[str, Mapping[str, int | None]]:
-        return {
-            model.name: {nic.interface: nic.gpu for group in model.nic_groups for nic in group.nics}
-            for model in self.plan.spec.catalogue.values()
-        }
+        gpus: dict[str, dict[str, int | None]] = {}
+        for model in self.plan.spec.catalogue.values():
+            nics = chain.from_iterable(group.nics for group in model.nic_groups)
+            gpus[model.name] = {nic.interface: nic.gpu for nic in nics}
+        return gpus
 
     def drained(self, device: Device) -> PageTable:
-        """What is lost while the device is away."""
+        """Links and bandwidth that are lost while the device is away."""
         rows = [*self._lost_service(device), *self._lost_borders(device), *self._lost_links(device)]
         is_away = device.state != ACTIVE
         return PageTable(
@@ -192,7 +196,7 @@ class DeviceTables:
         )
 
     def _lost_links(self, device: Device) -> Iterator[tuple[Cell, ...]]:
-        """Devices below a switch, by what each loses of its own links upwards."""
+        """Devices below a switch, by their lost uplinks."""
         lost: dict[tuple[str, str], int] = defaultdict(int)
         for cable in self.plan.cables_of[device.name]:
             if cable.b.device == device.name and (cable.in_service or device.state != ACTIVE):
@@ -225,7 +229,8 @@ class DeviceTables:
     def jobs(self, device: Device) -> PageTable:
         """The jobs that run on a node, or whose nodes are reached by way of a switch."""
         rows = []
-        for name, nodes in (self._jobs.nodes if self._jobs is not None else {}).items():
+        nodes_of_jobs = self._jobs.nodes if self._jobs is not None else {}
+        for name, nodes in nodes_of_jobs.items():
             if device.name not in self._devices_of_job[name]:
                 continue
             rows.append((Cell(name), number(len(nodes)), Cell(self._place_in_job(device, nodes))))

@@ -26,7 +26,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A picture: its size, what it shows in words (for those who cannot see it), and shapes from back to front."""
+    """A picture: its size, a description in words (for readers who cannot see it), and shapes from back to front."""
 
     name: str
     title: str

@@ -81,7 +81,7 @@ def report_files(
 
 
 def origin_of(plan: Plan, digest: str) -> Origin:
-    """What a report of ``plan`` was made from."""
+    """The sources of a report of ``plan``."""
     gpus = sum(model.gpus.count for model in _models_of_devices(plan) if model.gpus is not None)
     totals = f"{len(plan.devices):,} devices, {len(plan.cables):,} cables, {gpus:,} GPUs"
     return Origin(
@@ -127,7 +127,7 @@ def report_page(
     *,
     pages: bool = False,
 ) -> Page:
-    """Everything that the page says, as text; ``rollouts`` are those of an audit log, ``claims`` what was proven."""
+    """All content of the page, as text; ``rollouts`` are those of an audit log, ``claims`` the verdicts."""
     planned = figures(plan)
     tiers = tier_totals(plan)
     kinds = rack_kinds(plan)
@@ -227,7 +227,7 @@ def _environment() -> Environment:
 
 
 def _prose(text: str) -> Markup:
-    """A sentence, with what stands between two backticks as code."""
+    """A sentence, with the words between two backticks as code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clusterwright.extras.crew.pulls import bundles
@@ -33,7 +34,7 @@ _FACTS = (
 
 
 def leaves(inventory: Inventory, routes: Iterable[LaidRoute], jobs: Jobs | None) -> Mapping[str, Callable[[], Leaf]]:
-    """File name to what makes the page when it is asked for.
+    """File name to the function that makes the page on request.
 
     ``floor.html`` and ``devices.html`` lead to ``racks/NAME.html`` and ``devices/NAME.html``, these by way of
     ``pods/NAME.html`` where devices are many. Alerts and people's notes link to them: their names stay.
@@ -80,7 +81,7 @@ class _Leaves:
             self.addresses[record["device"], record["port"]].append(f"{record['address']}/{record['prefix_length']}")
 
     def floor(self) -> Leaf:
-        """Every rack, what is pulled between them, what is ordered."""
+        """Every rack, the cables between them, and the bill of materials."""
         racks = PageTable(
             name="racks",
             caption="Racks, each with its cable sheet",
@@ -141,7 +142,7 @@ class _Leaves:
         )
 
     def materials(self) -> PageTable:
-        """The bill of what is ordered: devices, cables, optics."""
+        """The bill of materials: devices, cables, optics."""
         return PageTable(
             name="materials",
             caption="To order",
@@ -165,7 +166,7 @@ class _Leaves:
 
     def index(self) -> Leaf:
         """Every pod with a link to its page, and the devices that are in none; all devices where they are few."""
-        roles = sorted({record["role"] for records in self.pods.values() for record in records})
+        roles = sorted({record["role"] for record in chain.from_iterable(self.pods.values())})
         pods = PageTable(
             name="pods",
             caption="Pods, each with its devices",
@@ -238,7 +239,7 @@ class _Leaves:
         )
 
     def device(self, name: str) -> Leaf:
-        """What the device is, and each of its ports with what it leads to."""
+        """The properties of the device, and each of its ports with the other end."""
         record = self.devices[name]
         facts = [("Rack", _rack(record, "../"))]
         facts += [

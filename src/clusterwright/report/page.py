@@ -1,4 +1,4 @@
-"""What a report page is made of: cards, sections, pictures, tables. Everything is text; the template lays it out."""
+"""Parts of a report page: cards, sections, pictures, tables. Everything is text; the template lays it out."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PageTable:
 
     @property
     def heads(self) -> tuple[Cell, ...]:
-        """What stands over the columns: at the right where figures do."""
+        """The heads of the columns, at the right over figures."""
         return tuple(
             Cell(name, "number" if any(row[at].style == "number" for row in self.rows) else "")
             for at, name in enumerate(self.columns)
@@ -87,7 +87,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a report was made from: it stands at the foot of each page and each printed sheet."""
+    """The sources of a report: they stand at the foot of each page and each printed sheet."""
 
     program: str
     source: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,14 +41,11 @@ def available_ports(model: HardwareModel, in_use: Mapping[str, int]) -> int:
 
 
 def _mode_in_use(block: PortBlock, in_use: Mapping[str, int]) -> PortMode | None:
-    votes = Counter(
-        mode.name
-        for mode in block.modes
-        for cage in block.cages
-        for port in mode.ports(cage)
-        if in_use.get(port) == mode.speed_gbps
-    )
-    if not votes:
+    votes: Counter[str] = Counter()
+    for mode in block.modes:
+        ports = chain.from_iterable(map(mode.ports, block.cages))
+        votes[mode.name] += sum(in_use.get(port) == mode.speed_gbps for port in ports)
+    best = max(votes.values(), default=0)
+    if not best:
         return None
-    best = max(votes.values())
     return next(mode for mode in block.modes if votes[mode.name] == best)

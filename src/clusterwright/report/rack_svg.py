@@ -1,4 +1,4 @@
-"""Rack elevations: what stands at which unit, seen from the front, unit 1 at the bottom."""
+"""Rack elevations: the device at each unit, seen from the front, unit 1 at the bottom."""
 
 from __future__ import annotations
 

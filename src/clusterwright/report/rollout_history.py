@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 _APPROVED = ("started", "resumed")
@@ -28,7 +29,7 @@ class GateRecord:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A wave that was gone through, once: ``gates`` are what each gate answered after it, as the record has it.
+    """One pass through a wave: ``gates`` are the answers of the gates after it, as recorded.
 
     ``failed`` maps devices to why they are not well, ``stopped`` is why the rollout ended there, "" where it went on.
     """
@@ -71,7 +72,7 @@ class Rollout:
     @property
     def answers(self) -> tuple[Mapping[str, str], ...]:
         """The overrides of all approvals: a rollout that went on may have got another one."""
-        every = (answer for approval in self._approvals for answer in approval["answers"])
+        every = chain.from_iterable(approval["answers"] for approval in self._approvals)
         return tuple({(answer["what"], answer["reason"], answer["who"]): answer for answer in every}.values())
 
     @property
@@ -86,8 +87,9 @@ class Rollout:
     @property
     def questions(self) -> tuple[GateRecord, ...]:
         """The gates of every approval, and those that answered, in the order in which they are asked."""
-        known = {gate["gate"]: gate for entry in self._approvals for gate in entry.get("gates", ())}
-        answers = [(name, answer) for attempt in self.attempts for name, answer in attempt.gates.items()]
+        gates = chain.from_iterable(entry.get("gates", ()) for entry in self._approvals)
+        known = {gate["gate"]: gate for gate in gates}
+        answers = list(chain.from_iterable(attempt.gates.items() for attempt in self.attempts))
         nothing = {"asks": "", "deadline_s": None, "budget": None}
         return tuple(
             GateRecord(
@@ -101,7 +103,7 @@ class Rollout:
 
     @property
     def warnings(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-        """What was warned of: the wave or the stack, the text, and the units about which it was said."""
+        """Warnings: the wave or the stack, the text, and the units that it is about."""
         warnings_by_place: dict[tuple[str, str], list[str]] = {}
         for entry in self.entries:
             places = [(f"wave {entry['wave']}", entry)] if entry["event"] == "wave" else []
@@ -115,8 +117,8 @@ class Rollout:
     @property
     def left_out(self) -> tuple[tuple[str, str], ...]:
         """The gates that an approval left out, each with why."""
-        skipped_gates = ((gate["gate"], gate["why"]) for entry in self._approvals for gate in entry.get("left_out", ()))
-        return tuple(dict.fromkeys(skipped_gates))
+        skipped_gates = chain.from_iterable(entry.get("left_out", ()) for entry in self._approvals)
+        return tuple(dict.fromkeys((gate["gate"], gate["why"]) for gate in skipped_gates))
 
     @property
     def _approvals(self) -> tuple[Mapping[str, Any], ...]:
@@ -136,12 +138,14 @@ def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
     approvals = [entry for entry in entries if entry["event"] in _APPROVED]
     planned = approvals[-1]["waves"]
     waves = [entry for entry in entries if entry["event"] == "wave"]
-    devices = {device: result for wave in waves for device, result in wave["devices"].items()}
+    devices = dict(chain.from_iterable(wave["devices"].items() for wave in waves))
     ended = [entry for entry in entries if entry["event"] == "ended"]
     changes = [entry for entry in entries if entry["event"] == "stack"]
-    about = Counter(_KNOWN.get(result, "failed") for entry in changes for result in entry["devices"].values())
+    results = chain.from_iterable(entry["devices"].values() for entry in changes)
+    about = Counter(_KNOWN.get(result, "failed") for result in results)
     seconds = sum(wave["duration_s"] for wave in waves)
-    seconds += sum(stack["duration_s"] for entry in ended for stack in entry["stacks"])
+    stacks = chain.from_iterable(entry["stacks"] for entry in ended)
+    seconds += sum(stack["duration_s"] for stack in stacks)
     return Rollout(
         name=name,
         action=first.get("action", "up"),

@@ -1,4 +1,4 @@
-"""What the report's search finds: names, addresses, GUIDs, MAC addresses, serial numbers and labels of every device.
+"""The index of the report's search: names, addresses, GUIDs, MAC addresses, serial numbers and labels of every device.
 
 A browser reads nothing from a file beside a page but scripts, so the index is scripts: one for each pod.
 """
@@ -29,7 +29,7 @@ class SearchIndex:
 
     def __init__(self, inventory: Inventory, routes: Iterable[LaidRoute]) -> None:
         self._keys: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-        """Port, kind and value of what identifies something, by device."""
+        """Port, kind and value of each identifier, by device."""
         self._devices: dict[str, list[Record]] = defaultdict(list)
         for record in inventory.devices():
             self._devices[record["pod"] or _OUTSIDE].append(record)
@@ -75,7 +75,7 @@ class SearchIndex:
         return {f"search/{pod}.js": self._lines(records) for pod, records in self._devices.items()}
 
     def _lines(self, records: list[Record]) -> Iterator[str]:
-        """A device a line: its name, role and rack, then what identifies it; search.js takes them apart."""
+        """A device a line: its name, role and rack, then its identifiers; search.js splits them."""
         yield "addToIndex([\n"
         for record in records:
             fields = ["\t".join((record["name"], record["role"], record["rack"] or ""))]

@@ -22,7 +22,7 @@ Speeds = tuple[tuple[int, int], ...]  # (speed in Gb/s, links), the fastest firs
 
 @dataclass(frozen=True, slots=True)
 class TopologyCell:
-    """What one column holds in one row: (role, model, how many), kinds of device, and the links going up from it."""
+    """One column of a row: kinds of device (role, model, count), and the links going up from it."""
 
     members: tuple[tuple[str, str, int], ...]
     kinds: frozenset[str]

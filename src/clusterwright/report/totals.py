@@ -43,7 +43,7 @@ class TierTotals:
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """What stands in a rack: lowest unit, height in rack units, role and model, how many equal ones share the place."""
+    """A place in a rack: lowest unit, height in rack units, role and model, and the number of equal devices there."""
 
     unit: float
     units: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
 
 from clusterwright.plan.ports import PortShortage, allocate, capacity
 from clusterwright.spec.fabric import Side
@@ -23,7 +24,7 @@ def fits(model: HardwareModel, down: Loads, up_speed_gbps: int, up_links: int) -
         allocate(
             model,
             _ANY,
-            [speed for speed, links in down for _ in range(links)],
+            list(chain.from_iterable(repeat(speed, links) for speed, links in down)),
             up=_ANY if up_links else None,
             up_speed_gbps=up_speed_gbps,
             up_links=up_links,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import ceil
 
 from clusterwright.plan.ports import capacity
@@ -71,7 +72,7 @@ def _backend(wish: Wish, catalogue: Catalogue) -> tuple[tuple[SizedTier, ...], i
 
 def _fabrics(wish: Wish, catalogue: Catalogue) -> list[tuple[tuple[SizedTier, ...], int, int]]:
     ladders = [wish.switches] if wish.switches else [(model,) for model in _switches(wish, catalogue)]
-    return [fabric for ladder in ladders for fabric in _ladders(wish, *_rungs(ladder))]
+    return list(chain.from_iterable(_ladders(wish, *_rungs(ladder)) for ladder in ladders))
 
 
 def _switches(wish: Wish, catalogue: Catalogue) -> list[HardwareModel]:

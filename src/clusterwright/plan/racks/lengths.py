@@ -66,12 +66,10 @@ class CableRuns:
         self._floor = spec.site.floor
         self._devices = devices
         self._racks = frozenset(group.name for group in groups if group.level == RACK)
-        self._stated_tiers = {
-            (fabric.name, depth)
-            for fabric in spec.fabrics
-            for depth, tier in enumerate(fabric.tiers)
-            if tier.stands is not None
-        }
+        self._stated_tiers: set[tuple[str, int]] = set()
+        for fabric in spec.fabrics:
+            stated = [depth for depth, tier in enumerate(fabric.tiers) if tier.stands is not None]
+            self._stated_tiers |= {(fabric.name, depth) for depth in stated}
         self._rack_units = spec.site.rack_units
         self._units = {name: model.units for name, model in spec.catalogue.items()}
         self._slack = SLACK_M if self._floor is None else self._floor.slack_m

@@ -1,1 +1,1 @@
-"""The sections of the report's page: each a pure function from the plan, or what was measured, to a Section."""
+"""The sections of the report's page: each a pure function from the plan, or a measurement, to a Section."""

@@ -1,4 +1,4 @@
-"""The chapters on what is claimed: published figures beside planned ones, findings, assumptions."""
+"""The chapters on claims: published figures beside planned ones, findings, assumptions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_met(expectation: Expectation, planned: float | None) -> bool:
 
 
 def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
-    """What is expected, what the plan comes to, and where the figure was published or why it was assumed."""
+    """Expected and planned figures, with the source or the reason of each."""
     rows = []
     for expectation in plan.spec.expectations:
         value = planned.get(expectation.figure)
@@ -62,7 +62,7 @@ def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
 
 
 def findings_section(findings: tuple[Finding, ...]) -> Section:
-    """What lint has to say."""
+    """The findings of lint."""
     if not findings:
         return Section("findings", "Findings", (Block("", "Lint has nothing to say about this spec."),))
     counts = Counter(finding.severity for finding in findings)
@@ -86,7 +86,7 @@ def findings_section(findings: tuple[Finding, ...]) -> Section:
 
 
 def exceptions_section(plan: Plan) -> Section:
-    """What the spec makes different somewhere: drained switches, ports out of service, other images, further lines."""
+    """Exceptions of the spec: drained switches, ports out of service, other images, further lines."""
     added = _added_config(plan)
     if not plan.spec.exceptions:
         return Section("exceptions", "Exceptions", (Block("", "Everything is in service and as its group is."), *added))
@@ -111,7 +111,7 @@ def exceptions_section(plan: Plan) -> Section:
 
 
 def _added_config(plan: Plan) -> tuple[Block, ...]:
-    """What people wrote for switches beyond what is derived, and why, and what of it somebody vouches for."""
+    """Lines for switches that are written by hand, with the reasons, and the unread ones that the spec vouches for."""
     rows = tuple(
         (
             code(added.device or added.role or added.fabric or ""),

@@ -1,4 +1,4 @@
-"""The chapter on what the owner promised and what keeps data: promises, mounts, datasets, keys and secrets.
+"""The chapter on promises and data: mounts, datasets, keys and secrets.
 
 Secrets by where they come from alone: no value is read, and none is known here.
 """

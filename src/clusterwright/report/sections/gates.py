@@ -1,8 +1,9 @@
-"""What devices were asked between the waves of a rollout, and what they answered, from the audit log."""
+"""The gates between the waves of a rollout and their answers, from the audit log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ def gates_block(rollout: Rollout) -> Block | None:
     questions, attempts = rollout.questions, rollout.attempts
     tables = [_gates(rollout, questions)] if questions or rollout.left_out else []
     tables += [_waves(rollout, questions, attempts)] if attempts else []
-    complaints = [row for attempt in attempts for row in _complaints(attempt)]
+    complaints = list(chain.from_iterable(map(_complaints, attempts)))
     tables += [_complaint_table(rollout, complaints)] if complaints else []
     text = "" if attempts else "No wave was gone through."
     return Block(f"Between the waves of {rollout.name}", text, tables=tuple(tables))
@@ -92,8 +93,8 @@ def _answer(answer: Mapping[str, Any] | None) -> Cell:
 
 
 def _complaints(attempt: Attempt) -> Iterator[tuple[Cell, ...]]:
-    """Devices that did not take their files, what each gate held against one, and what it told without counting it."""
-    by_gate = {device for answer in attempt.gates.values() for device in answer["wrong"]}
+    """Devices that did not take their files, complaints of each gate, and notes that do not count."""
+    by_gate = set(chain.from_iterable(answer["wrong"] for answer in attempt.gates.values()))
     wave = Cell(f"{attempt.number}")
     for device, why in attempt.failed.items():
         if device not in by_gate:

@@ -1,4 +1,4 @@
-"""The chapter on images: what they are by content, what nodes fetch of them, and from whom."""
+"""The chapter on images: their identity by content, and the nodes' downloads with their servers."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def addresses_section(plan: Plan) -> Section:
 
 
 def isolation_section(plan: Plan) -> Section:
-    """Zones with who enforces them, and which zone may speak to which; what is not listed is denied."""
+    """Zones with their enforcement, and the permitted traffic between them; all other traffic is denied."""
     zones = plan.spec.zones
     enforced = {enforcement.zone: enforced_by(enforcement) for enforcement in zone_enforcement(plan)}
     zone_table = PageTable(
@@ -139,7 +139,7 @@ def isolation_section(plan: Plan) -> Section:
 
 
 def _needs(plan: Plan) -> PageTable:
-    """What machines need of each other, from which flows are checked."""
+    """The traffic that machines need, which flows are checked against."""
     needs = needs_of(plan.spec, {device.name: device.node_group for device in plan.devices})
     rows = ((need.who.name, need.whom.name, need.port, need.why, need.unit, need.booting) for need in needs)
     return PageTable(

@@ -157,7 +157,7 @@ def _models_table(plan: Plan) -> PageTable:
 
 
 def _cages(model: HardwareModel) -> tuple[str, ...]:
-    """What plugs into a switch: equal cages together, each mode with its logical ports and their speed."""
+    """The cages of a switch: equal ones together, each mode with its logical ports and their speed."""
     counts: Counter[str] = Counter()
     for block in model.blocks:
         modes = ", ".join(f"{mode.name} ({len(mode.subports)} at {mode.speed_gbps} Gb/s)" for mode in block.modes)

@@ -1,4 +1,4 @@
-"""The chapter on proofs: what was proven of this plan's rendered files, what was refuted, what is open."""
+"""The chapter on proofs: proven, refuted and open claims about this plan's rendered files."""
 
 from __future__ import annotations
 

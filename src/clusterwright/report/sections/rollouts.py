@@ -1,4 +1,4 @@
-"""The chapter on rollouts: what was changed on the cluster, by whom and why, from the audit log."""
+"""The chapter on rollouts: changes of the cluster, with operators and reasons, from the audit log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLES = {"done": "good", "stopped": "bad", "aborted": "warning", "paused": "wa
 
 
 def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
-    """The rollouts, newest first, with what somebody answered for and the gates of the last; None without a log."""
+    """The rollouts, newest first, with the overrides and the gates of the last; None without a log."""
     if not rollouts:
         return None
     newest = rollouts[::-1]
@@ -28,19 +28,20 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
         columns=_COLUMNS,
         rows=tuple(_row(rollout) for rollout in newest),
     )
-    answers = tuple(
-        (Cell(rollout.name, "code"), Cell(answer["what"]), Cell(answer["reason"]), Cell(answer["who"]))
-        for rollout in newest
-        for answer in rollout.answers
-    )
+    overrides: list[tuple[Cell, ...]] = []
+    warned: list[tuple[Cell, ...]] = []
+    for rollout in newest:
+        name = Cell(rollout.name, "code")
+        overrides += [
+            (name, Cell(answer["what"]), Cell(answer["reason"]), Cell(answer["who"])) for answer in rollout.answers
+        ]
+        warned += [(name, Cell(where), Cell(and_more(units, 1)), Cell(line)) for where, line, units in rollout.warnings]
     overridden = PageTable(
-        name="overrides", caption="What somebody answered for", columns=("Rollout", "What", "Why", "Who"), rows=answers
+        name="overrides",
+        caption="What somebody answered for",
+        columns=("Rollout", "What", "Why", "Who"),
+        rows=tuple(overrides),
     )
-    warned = [
-        (Cell(rollout.name, "code"), Cell(where), Cell(and_more(units, 1)), Cell(line))
-        for rollout in newest
-        for where, line, units in rollout.warnings
-    ]
     left = max(len(warned) - _WARNINGS, 0)
     note = f"{left:,} more: clusterwright audit show ROOT ROLLOUT" if left else ""
     warnings = PageTable(
@@ -54,7 +55,7 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
     in_waves = [block for rollout in newest if (block := gates_block(rollout)) is not None]
     if len(in_waves) > _DETAILED:
         text += f" Of the {len(in_waves):,} that went in waves the last {_DETAILED} are shown wave by wave."
-    more = (*((overridden,) if answers else ()), *((warnings,) if warned else ()))
+    more = (*((overridden,) if overrides else ()), *((warnings,) if warned else ()))
     first = Block("", text, tables=(table, *more))
     return Section("rollouts", "Rollouts", (first, *in_waves[:_DETAILED]))
 
@@ -76,7 +77,7 @@ def _row(rollout: Rollout) -> tuple[Cell, ...]:
 
 
 def _devices(rollout: Rollout) -> str:
-    """What became of devices: those that failed in waves, or what a refresh or removal says of all."""
+    """The devices' results: those that failed in waves, or all of a refresh or removal."""
     if rollout.failed:
         return f"{len(rollout.failed)} failed"
     return ", ".join(f"{count:,} {what}" for what, count in rollout.devices.items())

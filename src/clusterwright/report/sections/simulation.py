@@ -100,7 +100,7 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
 
 
 def _tiers(network: FabricGraph, suffix: str) -> PageTable:
-    """What the switches of each tier are told to hash, and why the queue pair is not among it."""
+    """The fields that switches of each tier hash, and the reason why the queue pair is not among them."""
     rows = tuple(
         (
             Cell(tier.tier.role),
