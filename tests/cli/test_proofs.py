@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from clusterwright.cli.proofs import prove
 from clusterwright.finding import VerifyError
 from clusterwright.proofs.check import Cases, Counterexample, ProofCheck, Verdict
@@ -13,7 +15,15 @@ _REFUTED = Verdict((), (_FOUND,), Cases("cases", 1))
 
 
 def _check(name: str, *, applies: bool = True) -> ProofCheck:
-    return ProofCheck(name, "", frozenset(), lambda _: applies, lambda _: _REFUTED, "")
+    return ProofCheck(
+        name=name,
+        claim="",
+        kinds=frozenset(),
+        intent=frozenset(),
+        applies=lambda _: applies,
+        judge=lambda _: _REFUTED,
+        spec_only="",
+    )
 
 
 def _unreadable(_: RenderedTree) -> Verdict:
@@ -26,7 +36,7 @@ def test_verdicts_are_in_the_order_of_those_checks_that_apply() -> None:
 
 
 def test_text_that_does_not_parse_leaves_its_check_open_and_ends_no_other() -> None:
-    bad = ProofCheck("bad", "", frozenset(), lambda _: True, _unreadable, "")
+    bad = replace(_check("bad"), judge=_unreadable)
     (_, first), (_, second) = prove(_TREE, [bad, _check("good")])
     assert first.word == "not proven, because rtsw-p00r00:/etc/coop/agent.conf:3: not JSON"
     assert second == _REFUTED

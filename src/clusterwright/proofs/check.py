@@ -19,6 +19,9 @@ from clusterwright.switches.readers import READERS, ROUTERS
 _ROUTED = frozenset[str]().union(*(reader.kinds for reader in ROUTERS))
 _MANAGED = frozenset[str]().union(*(reader.kinds for reader in READERS))
 
+INTENT_OF_EVERY_CLAIM = frozenset({"ethernet", "left_out", "other_systems", "provided", "vouched"})
+"""What each claim reads of the declaration: devices that are somebody else's, and unread text that is vouched for."""
+
 REFUTED = "REFUTED"
 """The answer to a claim that has a counterexample."""
 
@@ -113,7 +116,8 @@ def _judgeable(_: RenderedTree) -> str:
 class ProofCheck:
     """One proof.
 
-    ``claim`` is one sentence; ``kinds`` are the kinds of artifacts it reads. ``applies`` is true for a tree with
+    ``claim`` is one sentence; ``kinds`` are the kinds of artifacts it reads, ``intent`` the properties of the spec's
+    declaration that it compares them with, beside those of every claim. ``applies`` is true for a tree with
     parts that the claim is about, ``judge`` gives the verdict on the text that readers know and raises VerifyError
     for text that does not parse. ``spec_only`` is the part of the claim that needs a spec, "" for nothing: for a
     folder without one the answer notes that it was not checked. ``readings`` are made of switches' files,
@@ -124,6 +128,7 @@ class ProofCheck:
     name: str
     claim: str
     kinds: frozenset[str]
+    intent: frozenset[str]
     applies: Callable[[RenderedTree], bool]
     judge: Callable[[RenderedTree], Verdict]
     spec_only: str
@@ -140,6 +145,11 @@ class ProofCheck:
     """Those of ``kinds`` that its verdict notes itself, where somebody else owns their part of a node."""
     folder_kinds: frozenset[str] = frozenset()
     """Further kinds, of a folder alone: in memory they are made of the same files, and rendering them takes long."""
+
+    @property
+    def whole_intent(self) -> frozenset[str]:
+        """The properties of the declaration that its answer depends on."""
+        return self.intent | INTENT_OF_EVERY_CLAIM
 
     @property
     def kinds_in_folder(self) -> frozenset[str]:

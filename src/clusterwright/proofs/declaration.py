@@ -312,6 +312,11 @@ class Declaration:
         return declared_subnets(self._plan)
 
     @cached_property
+    def subnet_fabrics(self) -> Mapping[str, str]:
+        """The fabric of each InfiniBand subnet."""
+        return {name: subnet.fabric.name for name, subnet in self._plan.ib_subnets.items()}
+
+    @cached_property
     def managers(self) -> Mapping[str, tuple[frozenset[str], int]]:
         """By subnet, the hosts that may run its manager, and how many of them do."""
         return declared_managers(self._plan)
@@ -383,7 +388,7 @@ class Declaration:
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
         """The fabric of the subnet that most of these adapter ports are planned in; None when none is."""
         name = self.subnet_with(port_guids)
-        return self._plan.ib_subnets[name].fabric.name if name is not None else None
+        return self.subnet_fabrics[name] if name is not None else None
 
     def subnet_with(self, port_guids: Iterable[int]) -> str | None:
         """The subnet that most of these adapter ports are planned in; None when none is."""

@@ -82,6 +82,7 @@ FILES = ProofCheck(
         " the spec has not."
     ),
     kinds=frozenset(),
+    intent=frozenset(),
     applies=lambda tree: tree.rendering is not None or tree.is_read_back,
     judge=_judge,
     spec_only="which files there ought to be",

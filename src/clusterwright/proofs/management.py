@@ -212,6 +212,7 @@ MANAGEMENT = ProofCheck(
         "Switches know every operator, ask every server of the spec, tell theirs the log, and answer those who watch."
     ),
     kinds=frozenset().union(*(reader.kinds for reader in READERS)),
+    intent=frozenset({"isolation"}),
     applies=lambda tree: any(tree.devices_with(reader.file) for reader in READERS),
     judge=_judge,
     spec_only=_SPEC_ONLY,

@@ -162,6 +162,7 @@ NODE_LOGINS = ProofCheck(
     name="node-logins",
     claim="Only the spec's accounts get in to a node, by the keys of their operators, and those become root that may.",
     kinds=frozenset({"node-logins"}),
+    intent=frozenset({"installed_by_others", "logins"}),
     applies=lambda tree: bool(_nodes(tree)),
     judge=_run,
     spec_only="which accounts, keys and rights there ought to be",

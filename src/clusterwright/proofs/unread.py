@@ -180,18 +180,18 @@ def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
 
 
 @lru_cache(maxsize=1 << 17)
-def unread_of(tree: RenderedTree, device: str, path: str) -> tuple[Unread, ...]:
+def unread_of(file: RenderedFile) -> tuple[Unread, ...]:
     """Unread text of a switch's file at one of the paths of UNREAD."""
     try:
-        return UNREAD[path](tree.files[device, path].read())
+        return UNREAD[file.path](file.read())
     except (ValueError, TypeError, AttributeError, RecursionError):
-        return (Unread(path, 0, "the whole file: it does not read"),)
+        return (Unread(file.path, 0, "the whole file: it does not read"),)
 
 
 def _of_switches(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
     for path in UNREAD:
         for device in tree.devices_with(path):
-            yield device, path, unread_of(tree, device, path)
+            yield device, path, unread_of(tree.files[device, path])
 
 
 def _of_values(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
@@ -208,8 +208,9 @@ def _of_values(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...
 def _differing_values(tree: RenderedTree, plain: PlainText, device: str, path: str) -> Iterator[Unread]:
     if device not in plain.devices:
         return
-    text = tree.files[device, path].read()
-    unknown = {what.text for what in unread_of(tree, device, path)}
+    file = tree.files[device, path]
+    text = file.read()
+    unknown = {what.text for what in unread_of(file)}
     try:
         differing = tuple(dict.fromkeys(plain.differing(device, path, text)))
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -250,7 +251,7 @@ def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]
     left: dict[RenderedFile, tuple[Unread, ...]] = {}
     for file in dict.fromkeys(tree.files.values()):  # an image's is read once for all that take it
         if file.path.startswith(HOST_FOLDERS):
-            left[file] = host_unread(file.path, file.read())
+            left[file] = _host_unread(file)
     for file in dict.fromkeys(filter(None, logins)):
         left[file] = logins_unread(file.path, file.read())
     with_unread = {file for file, unread in left.items() if unread}
@@ -259,6 +260,11 @@ def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]
             if file in with_unread and (path.startswith(HOST_FOLDERS) or device in switches):
                 yield device, path, left[file]
     yield from _of_node_logins(tree, switches)
+
+
+@lru_cache(maxsize=1 << 17)  # files that states of a cluster have in common
+def _host_unread(file: RenderedFile) -> tuple[Unread, ...]:
+    return host_unread(file.path, file.read())
 
 
 def _of_node_logins(tree: RenderedTree, switches: Collection[str]) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:

@@ -8,31 +8,36 @@ what was settled before and cannot be judged after. What could not be judged bef
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from clusterwright.finding import ClusterwrightError, VerifyError
 from clusterwright.proofs.check import Counterexample, ProofCheck
 from clusterwright.proofs.declaration import Declaration
+from clusterwright.proofs.ethernet.bandwidth import ETHERNET_BISECTION
+from clusterwright.proofs.ethernet.failures import ETHERNET_FAILURES
+from clusterwright.proofs.ethernet.reachability import REACHABILITY
+from clusterwright.proofs.ethernet.sessions import SESSIONS
+from clusterwright.proofs.infiniband.bisection import BISECTION
+from clusterwright.proofs.infiniband.failures import FAILURES
+from clusterwright.proofs.infiniband.partitions import PARTITIONS
+from clusterwright.proofs.infiniband.paths import PATH_BALANCE
+from clusterwright.proofs.intent_change import is_changed
+from clusterwright.proofs.isolation.proof import ISOLATION
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.rollout.trees import Trees
 from clusterwright.rollout.waves import Wave
 
-# What a check reads of the spec's intent; the others read what holds for cables.
-_ISOLATION, _ENCRYPTION, _PARTITIONS = "isolation", "encryption", "partitions"
-_INTENT: Mapping[str, tuple[str, ...]] = {
-    _ISOLATION: ("isolation",),
-    _ENCRYPTION: ("encrypted_links",),
-    _PARTITIONS: ("ports", "partitions", "open_default"),
-}
-_CABLING = ("drained", "ratios", "shares", "ports", "accepted")
 # Proofs about what devices agree on: half of them changed may break what both ends of a rollout keep.
-_ON_THE_WAY = frozenset({"bgp-sessions", "reachability", _ISOLATION, _PARTITIONS})
+_ON_THE_WAY = frozenset({SESSIONS.name, REACHABILITY.name, ISOLATION.name, PARTITIONS.name})
 # What may not be open even for a minute; a session that waits for its other end is only told.
-_NEVER = frozenset({_ISOLATION, _PARTITIONS})
+_NEVER = frozenset({ISOLATION.name, PARTITIONS.name})
 # What is left of bandwidth and of second ways: a drain takes some of both, which is what a drain is for.
-_LEFT_OVER = frozenset({"ethernet-bisection", "ethernet-failures", "ib-bisection", "ib-failures", "ib-path-balance"})
+_LEFT_OVER = frozenset(
+    {ETHERNET_BISECTION.name, ETHERNET_FAILURES.name, BISECTION.name, FAILURES.name, PATH_BALANCE.name}
+)
 _WAITS = "while other edits of the spec wait"
 _DEVICES_AT_MOST = 15_000  # of all states on the way together: what a proof of one state costs grows with them
 _STATES_AT_MOST = 8
@@ -128,7 +133,7 @@ def guard(
     """
     was, wanted = intents
     kinds = frozenset(file.kind for side in (trees.before, trees.after) for files in side.values() for file in files)
-    touched = tuple(check for check in CHECKS if trees.changed and _is_touched(check, kinds, was, wanted))
+    touched = _touched(kinds, was, wanted) if trees.changed else ()
     every = frozenset(kind for check in touched for kind in check.kinds)
     after = trees.state(cluster, trees.changed, wanted, every)
     makes = tuple(check for check in touched if check.applies(after))
@@ -193,11 +198,20 @@ def _had(trees: Trees) -> bool:
     return bool(trees.held)
 
 
-def _is_touched(check: ProofCheck, kinds: frozenset[str], was: Declaration | None, wanted: Declaration) -> bool:
-    if not check.kinds.isdisjoint(kinds):
-        return True
-    names = _INTENT.get(check.name, _CABLING)
-    return was is not None and any(getattr(was, name) != getattr(wanted, name) for name in names)
+def _touched(kinds: frozenset[str], was: Declaration | None, wanted: Declaration) -> tuple[ProofCheck, ...]:
+    """The checks that read a file of these kinds, or something that the intents say differently.
+
+    Where the old intent is not known, every check is.
+    """
+    if was is None:
+        return CHECKS
+    is_part_changed = cache(partial(is_changed, was=was, wanted=wanted))
+    touched = []
+    for check in CHECKS:
+        reads_a_file = not check.kinds.isdisjoint(kinds)
+        if reads_a_file or any(map(is_part_changed, sorted(check.whole_intent))):
+            touched.append(check)
+    return tuple(touched)
 
 
 def _between(

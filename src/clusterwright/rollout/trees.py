@@ -58,6 +58,8 @@ class Trees:
     files: Mapping[str, tuple[File, ...]]
     held: Mapping[str, tuple[File, ...]]
     _contents: _Contents
+    _made: dict[tuple[str, str, str, str], RenderedFile] = field(default_factory=dict)
+    """The files of all states: what is read of one is known in every state that has it."""
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -76,10 +78,15 @@ class Trees:
             device_files = files if device in applied else self.held.get(device, files)
             for path, kind, _, digest in device_files:
                 if kind in kinds:
-                    files_by_path[device, path] = RenderedFile(
-                        device=device, path=path, kind=kind, read=partial(self._contents.text, digest)
-                    )
+                    files_by_path[device, path] = self._file(device, path, kind, digest)
         return RenderedTree(cluster, files_by_path, declaration)
+
+    def _file(self, device: str, path: str, kind: str, digest: str) -> RenderedFile:
+        file = self._made.get((device, path, kind, digest))
+        if file is None:
+            file = RenderedFile(device=device, path=path, kind=kind, read=partial(self._contents.text, digest))
+            self._made[device, path, kind, digest] = file
+        return file
 
 
 def trees_of(

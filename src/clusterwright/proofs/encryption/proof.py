@@ -348,6 +348,7 @@ ENCRYPTION = ProofCheck(
     name="encryption",
     claim=" ".join(_claim()),
     kinds=EOS.kinds | {"mounts", "encryption", "node-system"},
+    intent=frozenset({"encrypted_links", "in_clear", "protections", "tls_files"}),
     applies=applies,
     judge=run,
     spec_only="which links must be encrypted, and which protection each mount is to have",

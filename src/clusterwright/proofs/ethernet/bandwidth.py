@@ -17,7 +17,14 @@ from clusterwright.facts.router import Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.ethernet.declared import declared, has_uplinks
-from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree, without_cables
+from clusterwright.proofs.ethernet.network import (
+    KINDS,
+    NETWORK_INTENT,
+    RoutedFabric,
+    has_network,
+    network_of_tree,
+    without_cables,
+)
 from clusterwright.proofs.tree import RenderedTree
 
 Gbps = NDArray[np.float64]
@@ -177,6 +184,7 @@ ETHERNET_BISECTION = ProofCheck(
     name="ethernet-bisection",
     claim="No tier is oversubscribed beyond what the spec promises.",
     kinds=KINDS,
+    intent=NETWORK_INTENT | {"ratios", "switch_ratios"},
     applies=has_network,
     judge=_run,
     spec_only="which oversubscription is promised",

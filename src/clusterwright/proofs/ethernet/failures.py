@@ -20,7 +20,14 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, 
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.dual_homing import gpu_faults, homes_of, homing_faults
 from clusterwright.proofs.ethernet.jobs import JobSize, job_sizes, worst_job
-from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree, without_cables
+from clusterwright.proofs.ethernet.network import (
+    KINDS,
+    NETWORK_INTENT,
+    RoutedFabric,
+    has_network,
+    network_of_tree,
+    without_cables,
+)
 from clusterwright.proofs.ethernet.stand_ins import StandIns, stand_ins
 from clusterwright.proofs.ethernet.uplinks import (
     DOUBLES,
@@ -224,6 +231,7 @@ ETHERNET_FAILURES = ProofCheck(
         " spec accepts it."
     ),
     kinds=KINDS,
+    intent=NETWORK_INTENT | {"accepted", "gpu_ports", "joined", "unplugged"},
     applies=has_network,
     judge=_run,
     spec_only="which single failures are accepted: none is",

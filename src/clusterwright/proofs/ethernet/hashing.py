@@ -16,7 +16,14 @@ import numpy as np
 from clusterwright.facts.router import HashFunction, Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared, has_uplinks
-from clusterwright.proofs.ethernet.network import KINDS, Integers, RoutedFabric, has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import (
+    KINDS,
+    NETWORK_INTENT,
+    Integers,
+    RoutedFabric,
+    has_network,
+    network_of_tree,
+)
 from clusterwright.proofs.ethernet.qos.adaptive import adaptive_facts, adaptive_faults
 from clusterwright.proofs.ethernet.qos.declared import is_lossless
 from clusterwright.proofs.tree import RenderedTree
@@ -181,6 +188,7 @@ HASHING = ProofCheck(
     " functions of their own,"
     " or for each packet at both ends of every cable, where NICs and NCCL take packets in any order.",
     kinds=KINDS,
+    intent=NETWORK_INTENT,
     applies=_applies,
     judge=_run,
     spec_only="whether the fabric is RoCE, whose hash takes in queue pairs",

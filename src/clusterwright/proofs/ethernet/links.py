@@ -11,6 +11,7 @@ from clusterwright.proofs.ethernet.bonds import bond_count, bond_faults
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import (
     KINDS,
+    NETWORK_INTENT,
     RoutedFabric,
     has_network,
     network_of_tree,
@@ -159,6 +160,7 @@ LINKS = ProofCheck(
         " packets of one length."
     ),
     kinds=KINDS,
+    intent=NETWORK_INTENT | {"bonds", "single_mode"},
     applies=has_network,
     judge=_run,
     spec_only="whether packets have the length that is asked for, and whether all cables are there",

@@ -19,11 +19,13 @@ from clusterwright.facts.router import Port, Prefix, Router, Session
 from clusterwright.finding import VerifyError
 from clusterwright.hosts.linux.reader.network import DEVICES, NETWORKS, ConfiguredNic, read_nics
 from clusterwright.proofs.reading import SwitchReading
-from clusterwright.proofs.tree import RenderedTree
+from clusterwright.proofs.tree import RenderedFile, RenderedTree
 from clusterwright.proofs.unread import unread_of
 from clusterwright.switches.readers import READERS, ROUTERS
 
 KINDS = frozenset({"node-network", "node-qos", "nccl"}).union(*(reader.kinds for reader in ROUTERS))
+NETWORK_INTENT = frozenset({"drained", "roles", "tiers", "unjudged_switches"})
+"""What makes the network of a tree beside its text, so that each claim about it reads this of the declaration."""
 _ENDS = 2  # of a cable
 Integers = NDArray[np.int64]
 _BySystem = tuple[tuple[Router, ...], ...]  # of each reader
@@ -173,38 +175,69 @@ def routers_read(tree: RenderedTree) -> tuple[SwitchReading[_BySystem], ...]:
 
 @lru_cache(maxsize=2)
 def _routers_read(tree: RenderedTree) -> SwitchReading[_BySystem]:
-    return SwitchReading(tree, lambda part: tuple(tuple(_routers(tree, part, reader)) for reader in READERS))
+    return SwitchReading(tree, partial(_routers_of_part, tree))
 
 
-def _routers(tree: RenderedTree, part: RenderedTree, reader: SystemReader) -> Iterator[Router]:
-    """The routers of a system in a part of a tree."""
+def _routers_of_part(tree: RenderedTree, part: RenderedTree) -> _BySystem:
+    """The routers of a part, by reader; files that do not parse are noted on the whole ``tree``."""
+    read = _routers_of_files(tuple(part.files.values()))
+    tree.unreadable.update(read.errors)
+    return read.routers
+
+
+class _RoutersRead(NamedTuple):
+    """The routers that files describe, and what is wrong with those that do not parse."""
+
+    routers: _BySystem
+    errors: Mapping[RenderedFile, str]
+
+
+@lru_cache(maxsize=64)  # parts: two states of the largest cluster, which have most of their files in common
+def _routers_of_files(files: tuple[RenderedFile, ...]) -> _RoutersRead:
+    by_place = {(file.device, file.path): file for file in files}
+    errors: dict[RenderedFile, str] = {}
+    routers = tuple(tuple(_routers(by_place, reader, errors)) for reader in READERS)
+    return _RoutersRead(routers=routers, errors=errors)
+
+
+def _routers(
+    files: Mapping[tuple[str, str], RenderedFile], reader: SystemReader, errors: dict[RenderedFile, str]
+) -> Iterator[Router]:
+    """The routers of one system; what does not parse goes into ``errors``."""
     if isinstance(reader.router, Unsupported):
         return
-    for device in part.devices_with(reader.file):
+    for device in sorted(device for device, path in files if path == reader.file):
         try:
-            router = reader.router(device, partial(_text, tree, device))
+            router = reader.router(device, partial(_text_of, files, device))
         except VerifyError as error:
-            tree.unreadable[tree.files[device, reader.file]] = str(error)
+            errors[files[device, reader.file]] = str(error)
             continue
         if router is not None:
             yield router
         for path in reader.unread:  # every check asks for it, and now the text is parsed
-            if (device, path) in tree.files:
-                unread_of(tree, device, path)
+            file = files.get((device, path))
+            if file is not None:
+                unread_of(file)
 
 
-def _text(tree: RenderedTree, device: str, path: str) -> str:
-    return tree.text(device, path) or ""
+def _text_of(files: Mapping[tuple[str, str], RenderedFile], device: str, path: str) -> str:
+    file = files.get((device, path))
+    return file.read() if file is not None else ""
 
 
 def _nics(tree: RenderedTree) -> Iterator[ConfiguredNic]:
-    texts: dict[str, dict[str, str]] = {}
+    files_by_device: dict[str, list[RenderedFile]] = {}
     for device, path in tree.below((NETWORKS, DEVICES)):
         is_network = path.startswith(NETWORKS) and path.endswith(".network")
         if is_network or (path.startswith(DEVICES) and path.endswith(".netdev")):
-            texts.setdefault(device, {})[path] = _text(tree, device, path)
-    for device, files in texts.items():
-        yield from read_nics(device, files)
+            files_by_device.setdefault(device, []).append(tree.files[device, path])
+    for device, files in files_by_device.items():
+        yield from _nics_of_files(device, tuple(files))
+
+
+@lru_cache(maxsize=1 << 15)  # nodes, which states of a cluster have in common
+def _nics_of_files(device: str, files: tuple[RenderedFile, ...]) -> tuple[ConfiguredNic, ...]:
+    return tuple(read_nics(device, {file.path: file.read() for file in files}))
 
 
 def _declared_tiers(tree: RenderedTree) -> Mapping[str, int]:

@@ -30,7 +30,14 @@ from clusterwright.proofs.ethernet.edges import Edge, EdgeTable, EdgeWay, Shape,
 from clusterwright.proofs.ethernet.leaks import leaks
 from clusterwright.proofs.ethernet.limits import limit_faults
 from clusterwright.proofs.ethernet.netboot import netboot_facts, netboot_faults
-from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree, without_cables
+from clusterwright.proofs.ethernet.network import (
+    KINDS,
+    NETWORK_INTENT,
+    RoutedFabric,
+    has_network,
+    network_of_tree,
+    without_cables,
+)
 from clusterwright.proofs.ethernet.node_routes import node_faults
 from clusterwright.proofs.ethernet.pieces import label, piece_facts, piece_faults, piece_notes
 from clusterwright.proofs.ethernet.plane_routes import plane_faults
@@ -296,6 +303,7 @@ REACHABILITY = ProofCheck(
         " give, and no further."
     ),
     kinds=KINDS,
+    intent=NETWORK_INTENT | {"isolation", "joined", "stopped", "unplugged"},
     applies=has_network,
     judge=_run,
     spec_only="what is drained or out of service, which pieces are meant as planes, and whether all devices are there",

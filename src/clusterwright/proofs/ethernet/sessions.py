@@ -13,6 +13,7 @@ from clusterwright.proofs.ethernet.declared import declared, has_uplinks
 from clusterwright.proofs.ethernet.edges import edges_of
 from clusterwright.proofs.ethernet.network import (
     KINDS,
+    NETWORK_INTENT,
     RoutedFabric,
     RoutedNetwork,
     has_network,
@@ -306,6 +307,7 @@ SESSIONS = ProofCheck(
         " and secrets agree."
     ),
     kinds=KINDS,
+    intent=NETWORK_INTENT,
     applies=has_network,
     judge=_run,
     spec_only="whether sessions, timers and authentication are those that are asked for",

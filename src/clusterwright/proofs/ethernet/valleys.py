@@ -26,6 +26,7 @@ from clusterwright.proofs.ethernet.declared import has_uplinks
 from clusterwright.proofs.ethernet.edges import edges_of, is_exact
 from clusterwright.proofs.ethernet.network import (
     KINDS,
+    NETWORK_INTENT,
     Integers,
     RoutedFabric,
     has_network,
@@ -309,6 +310,7 @@ VALLEYS = ProofCheck(
     name="valley-free",
     claim="No switch tells an upper neighbour what another upper one told it; lossless buffers never wait in a circle.",
     kinds=KINDS,
+    intent=NETWORK_INTENT,
     applies=has_network,
     judge=_run,
     spec_only="which tier is lowest: it is taken to be the one with most hosts",

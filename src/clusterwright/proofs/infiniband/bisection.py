@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.engines import why_uneven
 from clusterwright.proofs.infiniband.judged import Judged
-from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_subnet
+from clusterwright.proofs.infiniband.subnet import KINDS, SUBNET_INTENT, ManagedSubnet, has_subnet
 from clusterwright.proofs.infiniband.units import Units, units_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -145,6 +145,7 @@ BISECTION = ProofCheck(
     " promise all with the"
     " same share of it.",
     kinds=KINDS,
+    intent=SUBNET_INTENT | {"idle", "shares", "subnet_fabrics"},
     applies=has_subnet,
     judge=_run,
     spec_only="which share of the bandwidth is promised: all cuts of a kind must have the same",

@@ -19,7 +19,7 @@ from clusterwright.hosts.opensm.reader.fabric import Integers
 from clusterwright.proofs.accepted import unaccepted
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.judged import Judged
-from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_subnet
+from clusterwright.proofs.infiniband.subnet import KINDS, SUBNET_INTENT, ManagedSubnet, has_subnet
 from clusterwright.proofs.infiniband.units import Units, units_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -200,6 +200,7 @@ FAILURES = ProofCheck(
     " the spec accepts"
     " it.",
     kinds=KINDS,
+    intent=SUBNET_INTENT | {"accepted", "idle", "subnet_fabrics"},
     applies=has_subnet,
     judge=_run,
     spec_only="which single failures are accepted: none is",

@@ -225,6 +225,7 @@ IPOIB_CHECK = ProofCheck(
     name="ib-ipoib",
     claim="Interfaces of IP over InfiniBand are those of the spec, in partitions that carry it, and lead no further.",
     kinds=KINDS | {"node-network"},
+    intent=frozenset({"ipoib", "lnet"}),
     applies=lambda tree: bool(_devices(tree)),
     judge=_run,
     spec_only="whether interfaces and addresses are those of the spec; name the spec for that",

@@ -7,7 +7,7 @@ import re
 from clusterwright.hosts.opensm.reader.fabric import shared_lids
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.judged import Judged
-from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, ManagedSubnet, has_subnet
+from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, SUBNET_INTENT, ManagedSubnet, has_subnet
 from clusterwright.proofs.tree import RenderedTree
 
 UNICAST_LIDS = 0xBFFF  # InfiniBand architecture: 0x0001 to 0xBFFF are unicast
@@ -67,6 +67,7 @@ LID_SPACE = ProofCheck(
     name="ib-lid-space",
     claim="There are LIDs for every port at the rendered LMC, and no two ports have the same.",
     kinds=KINDS,
+    intent=SUBNET_INTENT,
     applies=has_subnet,
     judge=_run,
     spec_only="",

@@ -44,7 +44,7 @@ from clusterwright.proofs.infiniband.manager_units import (
     unit_path,
 )
 from clusterwright.proofs.infiniband.option_meaning import FILES, OWN, STORAGE_FILE
-from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, has_subnet
+from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, SUBNET_INTENT, has_subnet
 from clusterwright.proofs.tree import RenderedTree
 
 _GUID = re.compile(r"0x[0-9a-fA-F]{1,16}")
@@ -319,6 +319,7 @@ MANAGERS = ProofCheck(
         "Every line that a subnet manager reads says what the spec asks for, and all managers of a fabric say the same."
     ),
     kinds=KINDS,
+    intent=SUBNET_INTENT | {"endpoints", "managers", "open_default", "partitions"},
     applies=has_subnet,
     judge=_run,
     spec_only="whether options, lists and names are those of the spec; name the spec for that",

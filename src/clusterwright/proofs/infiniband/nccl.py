@@ -169,6 +169,7 @@ IB_NCCL = ProofCheck(
         " and service level."
     ),
     kinds=frozenset({"nccl"}),
+    intent=frozenset({"library_environments", "nccl_on_infiniband"}),
     applies=_applies,
     judge=_run,
     spec_only="which adapters, partition and service level NCCL is to use",

@@ -15,6 +15,7 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, 
 from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.subnet import (
     KINDS,
+    SUBNET_INTENT,
     ManagedSubnet,
     has_subnet,
     lacking_subnets,
@@ -197,6 +198,7 @@ PARTITIONS = ProofCheck(
     name="ib-partitions",
     claim="Partitions have the members that the zones ask for, and nobody is a full member by default.",
     kinds=KINDS,
+    intent=SUBNET_INTENT | {"endpoints", "open_default", "partitions"},
     applies=has_subnet,
     judge=_run,
     spec_only="whether members are those of the zones; name the spec for that",

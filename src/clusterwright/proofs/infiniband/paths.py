@@ -16,7 +16,7 @@ from clusterwright.hosts.opensm.reader.fabric import Integers
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.engines import why_uneven
 from clusterwright.proofs.infiniband.judged import Judged
-from clusterwright.proofs.infiniband.subnet import KINDS, ManagedSubnet, has_subnet
+from clusterwright.proofs.infiniband.subnet import KINDS, SUBNET_INTENT, ManagedSubnet, has_subnet
 from clusterwright.proofs.tree import RenderedTree
 
 _NOT_EVEN = "not proven, because uplinks do not divide evenly among the switches above, and opensm shares them out"
@@ -129,6 +129,7 @@ PATH_BALANCE = ProofCheck(
     name="ib-path-balance",
     claim="Leaves at the same distance have equally many shortest paths, spread evenly over their uplinks.",
     kinds=KINDS,
+    intent=SUBNET_INTENT | {"idle"},
     applies=has_subnet,
     judge=_run,
     spec_only="whether idle switches and ports are drained, or missing",

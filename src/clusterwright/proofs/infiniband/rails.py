@@ -9,7 +9,14 @@ import numpy as np
 from clusterwright.hosts.opensm.reader.fabric import Integers
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.judged import Judged
-from clusterwright.proofs.infiniband.subnet import COMPUTE_LIST, KINDS, ROOT_LIST, ManagedSubnet, has_subnet
+from clusterwright.proofs.infiniband.subnet import (
+    COMPUTE_LIST,
+    KINDS,
+    ROOT_LIST,
+    SUBNET_INTENT,
+    ManagedSubnet,
+    has_subnet,
+)
 from clusterwright.proofs.infiniband.units import Units, units_of
 from clusterwright.proofs.tree import RenderedTree
 
@@ -138,6 +145,7 @@ RAIL_PURITY = ProofCheck(
     name="ib-rail-purity",
     claim="Every adapter of a rail is on a leaf of that rail only, and the nodes of a unit share their leaves.",
     kinds=KINDS,
+    intent=SUBNET_INTENT | {"railed", "subnet_fabrics"},
     applies=has_subnet,
     judge=_run,
     spec_only="whether the fabric is to be joined by rail: it is taken so where most leaves serve one rail",

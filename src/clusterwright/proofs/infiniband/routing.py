@@ -21,6 +21,7 @@ from clusterwright.proofs.infiniband.engines import NO_FALLBACK, UP_DOWN_ENGINES
 from clusterwright.proofs.infiniband.judged import Judged
 from clusterwright.proofs.infiniband.subnet import (
     KINDS,
+    SUBNET_INTENT,
     ManagedSubnet,
     has_subnet,
     hops_from,
@@ -229,6 +230,7 @@ UP_DOWN = ProofCheck(
     name="ib-up-down",
     claim="Every pair of compute adapters has an up–down path, and up–down routing has no credit loop.",
     kinds=KINDS,
+    intent=SUBNET_INTENT | {"drained", "drained_chips", "endpoints"},
     applies=has_subnet,
     judge=_run,
     spec_only="whether paths lead through drained switches, and whether the engine is the one that is asked for",

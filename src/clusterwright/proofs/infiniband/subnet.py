@@ -30,6 +30,9 @@ KINDS = frozenset({"opensm", "ufm", "opensm-fabric"}).union(
     *(reader.kinds for reader in READERS if isinstance(reader.router, Unsupported))
 )
 
+SUBNET_INTENT = frozenset({"ports", "subnets"})
+"""What claims about subnets read of the spec's declaration, at least: by it a manager's files get the subnet's name."""
+
 
 @dataclass(frozen=True, eq=False)
 class ManagedSubnet:

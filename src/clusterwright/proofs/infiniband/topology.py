@@ -83,6 +83,7 @@ SUBNET_TOPOLOGY = ProofCheck(
     name="ib-topology",
     claim="The files that ibdm's tools compare the fabric with have every planned cable at its ports, and no other.",
     kinds=frozenset({"subnet-topology"}),
+    intent=frozenset({"ib_cables", "subnets"}),
     applies=lambda tree: any(path.startswith(FOLDER) for path in tree.paths),
     judge=_run,
     spec_only="which cables are planned",

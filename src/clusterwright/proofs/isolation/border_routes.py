@@ -25,7 +25,7 @@ from clusterwright.facts.router import (
     shown_prefix,
 )
 from clusterwright.packets.phrases import address
-from clusterwright.packets.ranges import EMPTY, Ranges, ranges
+from clusterwright.packets.ranges import EMPTY, Interval, Ranges, ranges
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredBorder, DeclaredIsolation
@@ -152,10 +152,14 @@ def _inside(declared: DeclaredIsolation, border: DeclaredBorder, switch: str = "
 
 def _loopbacks(declared: DeclaredIsolation, border: DeclaredBorder, inside: Ranges, switch: str) -> Iterator[int]:
     """The loopbacks among addresses, from which switches of a border's fabric ask servers."""
-    subnets = [edge.subnet for edge in declared.edges if edge.fabric == border.fabric]
+    bounds: list[Interval] = []
+    for edge in declared.edges:
+        if edge.fabric == border.fabric:
+            bounds += edge.subnet.bounds
+    subnets = ranges(bounds)
     for name, (version, source) in declared.fabric_sources.items():
         is_asked_about = switch in {"", name} and declared.switches.get(name) == border.fabric
-        is_loopback = not any(source in subnet for subnet in subnets)
+        is_loopback = source not in subnets
         if is_asked_about and is_loopback and version == border.version and source in inside:
             yield source
 

@@ -18,6 +18,7 @@ from clusterwright.hosts.opensm.reader.partitions import DEFAULT_PKEY, BadStatem
 from clusterwright.proofs.check import Counterexample, Fact
 from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.infiniband.manager_options import CONFIG, places
+from clusterwright.proofs.infiniband.subnet import SUBNET_INTENT
 from clusterwright.proofs.tree import RenderedTree
 
 _FULL = frozenset({"full", "both"})
@@ -25,6 +26,8 @@ _STRANGER = 0  # no port has this GUID
 _SHOWN = 6  # differences for each subnet
 _Seats = dict[int, dict[int, tuple[bool, int]]]  # port GUID, then P_Key: full or not, and the line that says so
 _Keys = frozenset[tuple[int, bool]]
+PARTITION_INTENT = SUBNET_INTENT | {"endpoints", "managers", "open_default", "partitions"}
+"""What the packets that partitions let pass are compared with, of the spec's declaration."""
 
 
 class _Kind(NamedTuple):

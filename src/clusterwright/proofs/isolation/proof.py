@@ -27,6 +27,7 @@ from clusterwright.packets.passage import Idle
 from clusterwright.packets.phrases import count, idle_phrase, packet_phrase, version_of
 from clusterwright.packets.ranges import EMPTY, Ranges, values
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.ethernet.network import NETWORK_INTENT
 from clusterwright.proofs.infiniband.subnet import has_subnet
 from clusterwright.proofs.isolation.border_routes import border_route_faults
 from clusterwright.proofs.isolation.carried import carried_faults, uncarried_notes
@@ -55,7 +56,7 @@ from clusterwright.proofs.isolation.nodes import (
     loading_faults,
     node_filters,
 )
-from clusterwright.proofs.isolation.partition_pairs import PartitionVerdict, partition_verdict
+from clusterwright.proofs.isolation.partition_pairs import PARTITION_INTENT, PartitionVerdict, partition_verdict
 from clusterwright.proofs.isolation.switches import read_switches, switches_read
 from clusterwright.proofs.isolation.way import FilterPlaces, places_of
 from clusterwright.proofs.reading import reader_by_switch
@@ -383,6 +384,7 @@ ISOLATION = ProofCheck(
     name="isolation",
     claim="Between every two zones passes what the matrix of flows declares, nothing more and nothing less.",
     kinds=KINDS,
+    intent=NETWORK_INTENT | PARTITION_INTENT | {"isolation", "stopped", "unplugged"},
     applies=_has_filters,
     judge=_run,
     spec_only="what passes, since a folder cannot vouch for its own matrix of zones and flows; judged were routes, "

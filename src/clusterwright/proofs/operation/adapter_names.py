@@ -125,6 +125,7 @@ ADAPTER_NAMES = ProofCheck(
     name="adapter-names",
     claim="Each adapter's card has its planned interface and RDMA device, before anything asks for them by name.",
     kinds=frozenset({"node-rdma"}) | _COMPARED,
+    intent=frozenset({"adapter_names"}),
     applies=_applies,
     judge=_run,
     spec_only="which card is which adapter",

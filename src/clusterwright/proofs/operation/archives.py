@@ -239,6 +239,7 @@ BOOT_ARCHIVES = ProofCheck(
     name="boot-archives",
     claim="What machines boot with, their images' archives and their own, holds the files that are proven of them.",
     kinds=frozenset(),
+    intent=frozenset({"boot"}),
     applies=lambda tree: bool(tree.below((IMAGES, NODES))),
     judge=_run,
     spec_only="which image a machine boots",

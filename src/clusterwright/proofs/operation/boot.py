@@ -214,6 +214,7 @@ NETWORK_BOOT = ProofCheck(
         " wipes disks unasked."
     ),
     kinds=frozenset({"boot"}),
+    intent=frozenset({"boot"}),
     applies=_applies,
     judge=_run,
     spec_only="which machines, addresses, images and servers there ought to be",

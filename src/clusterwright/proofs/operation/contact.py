@@ -182,6 +182,7 @@ FIRST_CONTACT = ProofCheck(
         " file of its own system, which holds the administrators' public keys and no secret."
     ),
     kinds=frozenset({"first-contact"}),
+    intent=frozenset({"contact"}),
     applies=_applies,
     judge=_run,
     spec_only="which devices, addresses and accounts there ought to be",

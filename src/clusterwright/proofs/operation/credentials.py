@@ -96,6 +96,7 @@ CREDENTIALS = ProofCheck(
     name="credentials",
     claim="Each key, certificate and authority that a node reads and no image holds starts its readers when it comes.",
     kinds=frozenset({"node-credentials"}) | _COMPARED,
+    intent=frozenset({"credentials"}),
     applies=_applies,
     judge=_run,
     spec_only="which files nodes read",

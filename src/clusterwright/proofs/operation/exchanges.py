@@ -13,7 +13,7 @@ from clusterwright.packets.boxes import TCP, UDP
 from clusterwright.packets.phrases import address, count
 from clusterwright.packets.ranges import Ranges, values
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.ethernet.network import has_network, network_of_tree
+from clusterwright.proofs.ethernet.network import NETWORK_INTENT, has_network, network_of_tree
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.managed import NamedServer, line_at, managed
 from clusterwright.proofs.isolation.services import declared_sources, holders
@@ -240,6 +240,7 @@ EXCHANGES = ProofCheck(
         " to the address that asked."
     ),
     kinds=frozenset({"nftables", "node-network"}).union(*(reader.kinds for reader in READERS)),
+    intent=NETWORK_INTENT | {"isolation", "unplugged"},
     applies=lambda tree: any(tree.devices_with(reader.file) for reader in READERS),
     judge=_judge,
     spec_only=_SPEC_ONLY,

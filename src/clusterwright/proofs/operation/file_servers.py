@@ -90,6 +90,7 @@ FILE_SERVERS = ProofCheck(
     name="file-servers",
     claim="Nodes mount the planned exports of servers outside of the spec, whose names are the spec's addresses.",
     kinds=frozenset({"mounts", "node-network"}),
+    intent=frozenset({"file_servers"}),
     compared=frozenset({"node-network"}),
     does_without=frozenset({"node-network"}),
     applies=lambda tree: bool(_servers(tree)),

@@ -165,6 +165,7 @@ KUEUE = ProofCheck(
     name="kueue",
     claim="Kueue knows the plan's levels, nodes register at their places, and pods have a node's network and devices.",
     kinds=frozenset({"kueue"}),
+    intent=frozenset({"kueues"}),
     applies=_applies,
     judge=_run,
     spec_only="which levels, flavours and places there ought to be",

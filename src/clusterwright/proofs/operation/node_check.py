@@ -303,6 +303,7 @@ NODE_CHECK = ProofCheck(
     name="node-check",
     claim="Each node's check of itself expects its planned parts, at the spec's limits, and what is set on the node.",
     kinds=frozenset({"node-health"}) | _COMPARED,
+    intent=frozenset({"node_checks"}),
     applies=_applies,
     judge=_run,
     spec_only="which parts, adapters and limits there ought to be",

@@ -175,6 +175,7 @@ NVLINK_DOMAINS = ProofCheck(
     claim="Nodes that share NVLink's switch trays list each other, alike, and nobody else; NCCL uses NVLink between"
     " them.",
     kinds=frozenset({"node-memory-exchange", "node-network", "nccl"}),
+    intent=frozenset({"nvlink_domains"}),
     applies=_applies,
     judge=_run,
     spec_only="which nodes share switch trays",

@@ -323,6 +323,7 @@ SLURM_NODES = ProofCheck(
     name="slurm",
     claim="Slurm places jobs on the spec's nodes alone, with their GPUs and processors, in its partitions and leaves.",
     kinds=frozenset({"slurm"}),
+    intent=frozenset({"slurms"}),
     applies=_applies,
     judge=_run,
     spec_only="which nodes, GPUs, partitions and controllers there ought to be",

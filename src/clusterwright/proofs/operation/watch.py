@@ -88,6 +88,7 @@ ISOLATION_WATCH = ProofCheck(
     name="isolation-watch",
     claim="Every node watches its isolation under its cluster's name, signs what it finds, and tries to get out.",
     kinds=frozenset({"node-watch"}),
+    intent=frozenset({"node_checks", "own_prefixes"}),
     applies=_applies,
     judge=_run,
     spec_only="which nodes there ought to be",

@@ -11,7 +11,14 @@ from collections.abc import Iterator
 
 from clusterwright.facts.router import DSCPS, QosMap, Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
-from clusterwright.proofs.ethernet.network import KINDS, RoutedFabric, has_network, network_of_tree, without_cables
+from clusterwright.proofs.ethernet.network import (
+    KINDS,
+    NETWORK_INTENT,
+    RoutedFabric,
+    has_network,
+    network_of_tree,
+    without_cables,
+)
 from clusterwright.proofs.ethernet.qos.congestion import Usual, congestion_faults, usual_treatment
 from clusterwright.proofs.ethernet.qos.declared import assumed_words, declared_faults, is_lossless
 from clusterwright.proofs.ethernet.qos.majority import Said, class_mark
@@ -150,6 +157,7 @@ QOS = ProofCheck(
         " are watched alike."
     ),
     kinds=KINDS,
+    intent=NETWORK_INTENT | {"cable_m", "library_environments", "nccl_nodes"},
     applies=_applies,
     judge=_run,
     spec_only="whether classes, queues, marks and times are those of the spec: switches are compared with each other",
