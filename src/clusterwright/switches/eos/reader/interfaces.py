@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from clusterwright.facts.router import (
     packed,
     thresholds,
 )
-from clusterwright.switches.eos.reader.sections import EosSection, form_of
+from clusterwright.switches.eos.reader.sections import EosSection
 
 Body = tuple[str, str]
 _SPEED = re.compile(r"   speed (?:forced )?(\d+)(g|full)?(?:-(\d+))?")
@@ -49,7 +49,8 @@ CHANNEL = "Port-Channel"
 _VLAN = "interface Vlan"
 JOINS = re.compile(r"^   channel-group (\d+) mode (\S+)$", re.M)
 _OF_A_PART = ("   description ", "   shutdown", "   speed ", "   error-correction ", "   mac security ")
-_VARYING = ("   description ", "   ip address ", "   ipv6 address ")
+_DESCRIPTION = "   description "
+_ADDRESSES = ("   ip address ", "   ipv6 address ")
 
 
 class _Settings(NamedTuple):
@@ -69,11 +70,35 @@ class _Settings(NamedTuple):
     macsec: str
 
 
-def _varying_lines(form: str, body: str, words: Sequence[str]) -> Sequence[str]:
-    """The lines of an interface that differ between alike ones: description and address."""
-    if _is_common(form):
-        return words
-    return [line[3:] for line in body.split("\n") if line.startswith(_VARYING)]
+class _OwnLines(NamedTuple):
+    """The lines in which interfaces differ from each other, and all others as ``common`` text."""
+
+    description: str
+    address: bytes | None
+    length: int
+    address_line: str
+    common: str
+
+
+def _own_lines(body: str) -> _OwnLines:
+    """Raises ValueError for an address that does not read."""
+    description, address, length, address_line = "", None, 0, ""
+    common_lines = []
+    for line in body.split("\n"):
+        if line.startswith(_DESCRIPTION):
+            description = line.removeprefix(_DESCRIPTION)
+        elif line.startswith(_ADDRESSES):
+            text, _, bits = line.rsplit(" ", 1)[1].partition("/")
+            address, length, address_line = packed(text), int(bits), line[3:]
+        else:
+            common_lines.append(line)
+    return _OwnLines(
+        description=description,
+        address=address,
+        length=length,
+        address_line=address_line,
+        common="\n".join(common_lines),
+    )
 
 
 def read_ports(
@@ -98,27 +123,20 @@ def read_ports(
     own_vlans = [body for body in bodies if body[0].startswith(_VLAN)]
     subnet_of, mtu_of = dict(_vlan_subnets(own_vlans)), dict(_vlan_mtus(own_vlans))
     channels = {header[10:]: body for header, body in bodies if header.startswith(f"interface {CHANNEL}")}
-    settings_of: dict[str, _Settings] = {}
     qos_of = {
         f"   service-profile {name}": _port_qos(body, watchdog, name, reserves_counters)
         for name, body in profiles.items()
     }
     for interface in interfaces:
-        _, _, header, body, form, words = interface
-        joined = JOINS.search(body) if "channel-group" in form else None
+        header, body = interface.header, interface.body
+        joined = JOINS.search(body)
         if joined is not None:
             body = _in_channel(body, channels.get(f"{CHANNEL}{joined[1]}", ""))
-            form, words = form_of(body)
-        if "   shutdown\n" in form:
+        if "\n   shutdown\n" in f"\n{body}":
             continue
-        name, address, length, address_line, description = header[10:], None, 0, "", ""
-        for line in _varying_lines(form, body, words):
-            if line[0] == "d":
-                description = line[12:]
-            else:
-                text, _, bits = line.rsplit(" ", 1)[1].partition("/")
-                address, length, address_line = packed(text), int(bits), line
-        settings = settings_of.get(form) or settings_of.setdefault(form, _settings(form, watchdog, reserves_counters))
+        name = header[10:]
+        description, address, length, address_line, common = _own_lines(body)
+        settings = _settings(common, watchdog, reserves_counters)
         if settings.is_foreign:
             continue
         subnet = None if address is None else network_of(address, length)
@@ -179,14 +197,9 @@ def _aggregate(start: Mark, joined: re.Match[str], body: str) -> Aggregate:
 
 
 @lru_cache(maxsize=4096)
-def _is_common(form: str) -> bool:
-    """Whether a form has no description and no address itself."""
-    return not any(line.startswith(_VARYING) for line in form.split("\n"))
-
-
-@lru_cache(maxsize=4096)
-def _settings(form: str, watchdog: SwitchWatchdog | None, reserves_counters: bool) -> _Settings:
-    lines = [line for line in form[1:].split("\n") if not line.startswith(_VARYING)]
+def _settings(body: str, watchdog: SwitchWatchdog | None, reserves_counters: bool) -> _Settings:
+    """The settings in the lines of an interface without its description and address: many interfaces have the same."""
+    lines = body.split("\n")
     by_word = {line.split()[0]: line for line in lines if line.strip()}
     speed = _SPEED.match(by_word.get("speed", ""))
     gbps = 0.0 if speed is None else float(speed[1]) if speed[2] == "g" else float(speed[1]) / 1000
@@ -198,7 +211,7 @@ def _settings(form: str, watchdog: SwitchWatchdog | None, reserves_counters: boo
         mtu_bytes=int(mtu[1]) if mtu else _DEFAULT_MTU,
         fec=fec[-1] if fec and fec[0] == "error-correction" else "",
         profile_line=by_word.get("service-profile", ""),
-        own_qos=_port_qos("\n".join(lines) + "\n", watchdog, "", reserves_counters),
+        own_qos=_port_qos(f"{body}\n", watchdog, "", reserves_counters),
         is_foreign="vrf" in by_word,
         is_routed="   no switchport" in lines,
         lanes=int(speed[3] or 0) if speed else 0,

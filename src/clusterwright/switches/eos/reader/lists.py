@@ -98,12 +98,12 @@ def read_eos_lists(text: str) -> EosLists:
     for section in sections_with(text, "interface"):
         if name := section.names("interface"):
             lines[name] = section.line
-            if "\n   shutdown" not in section.form:
+            if "\n   shutdown" not in f"\n{section.body}":
                 live[name] = section
-            if "channel-group" in section.form and (joined := JOINS.search(section.body)):
+            if joined := JOINS.search(section.body):
                 channels[name] = f"{CHANNEL}{joined[1]}"
-            if "access-group" in section.form:  # a section that stands twice is one
-                bound = {(word, direction): of for word, of, direction in _GROUP.findall(section.body)}
+            bound = {(word, direction): of for word, of, direction in _GROUP.findall(section.body)}
+            if bound:  # a section that stands twice is one
                 groups[name] = {**groups.get(name, {}), **bound}
     for section in sections_with(text, *_FAMILIES):
         if section.names("ip access-list") or section.names("ipv6 access-list"):

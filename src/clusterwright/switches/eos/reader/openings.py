@@ -7,15 +7,14 @@ by name; a line without a name here is unread, and then nothing is proven.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Iterator
 from itertools import chain
 
 from clusterwright.facts.reader import LEASES, LOGINS, LOGS, NAMES, TIME, Fault, Planned, Server
 from clusterwright.switches.eos.reader.interfaces import CHANNEL
 from clusterwright.switches.eos.reader.lists import EosLists, read_eos_lists
 from clusterwright.switches.eos.reader.request_sources import DEFAULT_VRF, RequestSources
-from clusterwright.switches.eos.reader.sections import has_strays, section, sections_of, sections_with
+from clusterwright.switches.eos.reader.sections import section, sections_with
 
 _ELSEWHERE = "takes packets past the lists of their ports"
 _FOLLOWED = "takes back what stands above it, and the lists and maps there no longer hold"
@@ -87,9 +86,9 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
 
     Without ``declared``, ports, addresses and sessions are not compared with the plan.
     """
-    lists, lined, looked_in = read_eos_lists(text), f"\n{text}\n", tuple(_with_own_words(text))
-    at_margin = _AT_MARGIN.finditer(lined) if any(_opens(section.header) for section in sections_of(text)) else ()
-    for match in chain(at_margin, _found(_INSIDE, lined, looked_in)):
+    lists = read_eos_lists(text)
+    lined = f"\n{text}\n"
+    for match in chain(_AT_MARGIN.finditer(lined), _INSIDE.finditer(lined)):
         reason = (_SECTIONS if match.re is _AT_MARGIN else _LINES)[int((match.lastgroup or "w0")[1:])][1]
         yield match.start(), f'"{match[0].strip()}" {reason}'
     yield from _accounts(text)
@@ -100,44 +99,7 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
         yield from _vrfs(lists)
     if declared is not None:
         yield from _unplanned(device, lists, declared)
-        yield from _sessions(lined, looked_in, device, declared)
-
-
-@lru_cache(maxsize=1 << 16)
-def _opens(header: str) -> bool:
-    return _AT_MARGIN.match(f"\n{header}\n") is not None
-
-
-@lru_cache(maxsize=4096)
-def _is_harmless(form: str) -> bool:
-    """Whether an interface of this form has no line looked for within sections."""
-    return not any(pattern.search(f"{form}\n") for pattern in (_INSIDE, _PEER, _ANNOUNCED))
-
-
-def _with_own_words(text: str) -> Iterator[tuple[int, int]]:
-    """Offsets of lines to be checked one by one within sections, in a text with a line end before it.
-
-    Of interfaces with different lines of their own alone, the common lines were checked once.
-    """
-    if has_strays(text):
-        yield 0, len(text) + 2
-        return
-    start = end = 0
-    for _, offset, header, body, form, _ in sections_of(text):
-        if form and body and _is_harmless(form):
-            if end:
-                yield start, end
-            end = 0
-        elif body:
-            start = start if end else offset + 1 + len(header)
-            end = offset + 3 + len(header) + len(body)  # with the end of the last line, where the text has none
-    if end:
-        yield start, end
-
-
-def _found(pattern: re.Pattern[str], lined: str, places: Iterable[tuple[int, int]]) -> Iterator[re.Match[str]]:
-    for start, end in places:
-        yield from pattern.finditer(lined, start, end)
+        yield from _sessions(lined, device, declared)
 
 
 def servers(text: str) -> Iterator[Server]:
@@ -190,7 +152,7 @@ def _vrfs(lists: EosLists) -> Iterator[Fault]:
     """Ports in another VRF than theirs."""
     for name, interface in lists.live.items():
         is_management = name.startswith("Management")
-        if ("\n   vrf MGMT\n" in interface.form) is not is_management:
+        if ("\n   vrf MGMT\n" in f"\n{interface.body}") is not is_management:
             yield (
                 interface.start,
                 f"{name} is in the {'default VRF' if is_management else 'VRF MGMT'}, which joins the two networks",
@@ -203,23 +165,19 @@ def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Faul
     for name, interface in lists.live.items():
         if name not in planned and not name.startswith(("Loopback", "Vlan", "Management", CHANNEL)):
             yield interface.start, f"{name} is in service, and the plan has no cable there"
-        if " address " in interface.form:
-            addresses = _ADDRESS.findall(interface.body)
-        else:
-            addresses = [line.rpartition(" ")[2] for line in interface.port_lines if line[0] == "i"]
-        for address in addresses:
+        for address in _ADDRESS.findall(interface.body):
             if address != "dhcp" and (what := declared.misplaced(device, name, address)):
                 yield interface.start, what
 
 
-def _sessions(lined: str, looked_in: tuple[tuple[int, int], ...], device: str, declared: Planned) -> Iterator[Fault]:
+def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
     """BGP sessions with addresses outside planned links, and announcements of unplanned networks."""
     asked: set[str] = set()
-    for match in _found(_PEER, lined, looked_in):
+    for match in _PEER.finditer(lined):
         if match[1] not in asked and (what := declared.unmet(device, match[1])):
             yield match.start(), what
         asked.add(match[1])
-    for match in _found(_ANNOUNCED, lined, looked_in):
+    for match in _ANNOUNCED.finditer(lined):
         if not declared.knows(match[2]):
             yield match.start(), f'"{match[1]} {match[2]}" announces addresses of no zone and no fabric'
 

@@ -10,9 +10,6 @@ from typing import NamedTuple
 
 PATH = "mnt/flash/startup-config"
 _MARGIN = re.compile(r"\n(?=[^ \t\n])")
-# Lines that interfaces have alone, which their forms lack: where their cables lead, and addresses.
-OF_INTERFACES = ("description .*", r"ip address [0-9.]+/\d+", r"ipv6 address [0-9a-f:]+/\d+")
-_OWN = re.compile(rf"\n   ({'|'.join(OF_INTERFACES)})(?=\n)")  # begins with the end of the line before
 
 LineTree = dict[str, "LineTree"]
 
@@ -20,16 +17,13 @@ LineTree = dict[str, "LineTree"]
 class EosSection(NamedTuple):
     """A line at the margin, and the indented ``body`` below it, its lines each with their end.
 
-    ``line`` counts from 1, ``start`` are the characters before it. An interface has a ``form`` too, which it shares
-    with others: the end of its first line and the body without its ``port_lines``, such as addresses.
+    ``line`` counts from 1, ``start`` are the characters before it.
     """
 
     line: int
     start: int
     header: str
     body: str
-    form: str
-    port_lines: tuple[str, ...]
 
     @property
     def word(self) -> str:
@@ -67,26 +61,10 @@ def _taken_apart(text: str) -> tuple[tuple[EosSection, ...], bool]:
                 body += "\n"
             if has_gaps and (body[:1] == "\n" or "\n\n" in body):
                 strays, body = True, body[: f"\n{body}".index("\n\n")]
-            form, words = form_of(body) if header.startswith("interface ") else ("", ())
-            sections.append(EosSection(line=line, start=start, header=header, body=body, form=form, port_lines=words))
+            sections.append(EosSection(line=line, start=start, header=header, body=body))
         line += piece.count("\n") + 1
         start += len(piece) + 1
     return tuple(sections), strays
-
-
-@lru_cache(maxsize=1 << 10)
-def form_of(body: str) -> tuple[str, tuple[str, ...]]:
-    """The form of an interface, and its own lines: none if one of them has words looked for anywhere.
-
-    Interfaces of one form are read once. With each body read by itself, ``verify`` of roce-24k took 67 s of processor
-    time in place of 28.
-    """
-    parts = _OWN.split(f"\n{body}")
-    blanks = tuple(parts[1::2])
-    words = "".join(blanks)
-    if "shutdown" in words or "access-group" in words:
-        return f"\n{body}", ()
-    return "".join(parts[::2]), blanks
 
 
 @lru_cache(maxsize=128)

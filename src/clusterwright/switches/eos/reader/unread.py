@@ -9,7 +9,7 @@ from itertools import chain
 
 from clusterwright.facts.unread import BETWEEN, Unread
 from clusterwright.switches.eos.reader.known_lines import CLAIMS, IDLE, QOS, READ
-from clusterwright.switches.eos.reader.sections import OF_INTERFACES, PATH, EosSection, has_strays, sections_of
+from clusterwright.switches.eos.reader.sections import PATH, EosSection, has_strays, sections_of
 
 _LEVEL = "   "
 _MOST = 1 << 12  # lines remembered of each kind of section
@@ -27,7 +27,9 @@ _PORT = "interface Ethernet"
 # Patterns of lines that differ from switch to switch, and of which none says more than that it stands there.
 _VARYING = frozenset(
     (
-        *OF_INTERFACES,
+        "description .*",
+        r"ip address [0-9.]+/\d+",
+        r"ipv6 address [0-9a-f:]+/\d+",
         r"neighbor [^\s%]+ peer group \S+",
         r"neighbor [^\s%]+ remote-as \d+",
         r"neighbor [^\s%]+ description .*",
@@ -45,7 +47,6 @@ class _LineKind:
         varying = "|".join(sorted(_VARYING.intersection(patterns)))
         # it begins with the end of the line before: a search for a fixed text is much faster than one for beginnings
         self._varying = re.compile(rf"\n{_LEVEL}({varying})(?=\n)" if varying else "(?!)()")
-        self._has_forms = not is_counted and _VARYING.intersection(patterns) == frozenset(OF_INTERFACES)
         self._bodies: set[tuple[bool, str]] = set()
 
     def accounts_for(self, line: str) -> bool:
@@ -62,15 +63,13 @@ class _LineKind:
 
         Of sections with different names and addresses alone, one is checked line by line.
         """
-        form = section.form if self._has_forms else ""
-        if not form:
-            parts = self._varying.split(f"\n{section.body}\n")
-            if self.is_counted and len(set(parts[1::2])) < len(parts) // 2:
-                return False
-            form = "".join(parts[::2])
-        remainder = section.header.startswith(_PORT), form
+        parts = self._varying.split(f"\n{section.body}\n")
+        if self.is_counted and len(set(parts[1::2])) < len(parts) // 2:
+            return False
+        common = "".join(parts[::2])
+        remainder = section.header.startswith(_PORT), common
         if remainder not in self._bodies:
-            if next(_unread([section.header, *form.split("\n")]), None) is not None:
+            if next(_unread([section.header, *common.split("\n")]), None) is not None:
                 return False
             if len(self._bodies) < _MOST:
                 self._bodies.add(remainder)
