@@ -122,6 +122,7 @@ def test_a_dead_device_that_is_out_of_service_stops_no_rollout_and_is_owed_what_
     done = deployed.run("up", "--yes", "--reason", "a board is dead")
     assert done.returncode == 0, done.stderr
     assert "left out, as out of service: svc-v00n0" in done.stderr
+    assert "while devices out of service keep what they have: slurm does not hold" in done.stdout + done.stderr
     again = deployed.run("up", "--yes")
     assert (again.returncode, "nothing changed" in again.stderr) == (0, True), again.stderr
     assert deployed.run("refresh").returncode == 0

@@ -38,7 +38,8 @@ _NEVER = frozenset({ISOLATION.name, PARTITIONS.name})
 _LEFT_OVER = frozenset(
     {ETHERNET_BISECTION.name, ETHERNET_FAILURES.name, BISECTION.name, FAILURES.name, PATH_BALANCE.name}
 )
-_WAITS = "while other edits of the spec wait"
+_WHILE_EDITS_WAIT = "while other edits of the spec wait"
+_WHILE_DEVICES_ARE_OUT = "while devices out of service keep what they have"
 _DEVICES_AT_MOST = 15_000  # of all states on the way together: what a proof of one state costs grows with them
 _STATES_AT_MOST = 8
 _PLACE = re.compile(r"([^:/ ]+):/([^: ]+):(?:(\d+):)? (.*)", re.DOTALL)  # as checks name it in their errors
@@ -128,8 +129,8 @@ def guard(
 
     ``drained`` are switches whose drain is all that the change does, none where it does more: what is left of
     bandwidth and of second ways is told then, and refuses nothing. After an update of some devices alone
-    (``is_partial``) the others keep the old intent: what contradicts the new one alone, on one of them, is told and
-    refuses nothing. Text that a check cannot judge is a counterexample to it.
+    (``is_partial``) the others keep the old intent, as devices out of service do after any update: what contradicts
+    the new one alone, on one of them, is told and refuses nothing. Text that a check cannot judge is a counterexample.
     """
     was, wanted = intents
     kinds = frozenset(file.kind for side in (trees.before, trees.after) for files in side.values() for file in files)
@@ -142,6 +143,7 @@ def guard(
     broken: list[Proof] = []
     unproven: list[Unproven] = []
     before = trees.state(cluster, (), was if was is not None else wanted, every)
+    keeping, while_keeping = _keeping(trees, wanted, is_partial=is_partial)
     for check in makes:
         found = _answer(check, after)
         if found.is_settled:
@@ -149,12 +151,19 @@ def guard(
             continue
         old = _answer(check, before) if _had(trees) else None
         new = _lost(cluster, found, old)
-        if new and is_partial and was is not None and check.name not in _ON_THE_WAY | _LEFT_OVER:
+        if new and keeping and was is not None and check.name not in _ON_THE_WAY | _LEFT_OVER:
             by_old_intent = _lost(cluster, _answer(check, trees.state(cluster, trees.changed, was, every)), old)
-            new, waits = _without_waiting(new, frozenset(map(_key, by_old_intent)), trees)
+            new, waits = _without_waiting(new, frozenset(map(_key, by_old_intent)), keeping)
             if waits:
                 broken.append(
-                    Proof(check=check.name, claim=check.claim, state=_WAITS, found=waits, refuses=False, lasts=True)
+                    Proof(
+                        check=check.name,
+                        claim=check.claim,
+                        state=while_keeping,
+                        found=waits,
+                        refuses=False,
+                        lasts=True,
+                    )
                 )
         if new and drained and check.name in _LEFT_OVER:
             words = f"while {', '.join(drained)} {'is' if len(drained) == 1 else 'are'} drained"
@@ -294,15 +303,22 @@ def _lost(cluster: str, now: _Answer, old: _Answer | None) -> tuple[Counterexamp
     return new
 
 
+def _keeping(trees: Trees, wanted: Declaration, *, is_partial: bool) -> tuple[frozenset[str], str]:
+    """The devices that keep what they hold though the spec asks for something else, and in words how long."""
+    if is_partial:
+        return frozenset(trees.files) - frozenset(trees.after), _WHILE_EDITS_WAIT
+    out_of_service = wanted.stopped - wanted.drained
+    return out_of_service - frozenset(trees.after), _WHILE_DEVICES_ARE_OUT
+
+
 def _without_waiting(
-    examples: Iterable[Counterexample], by_old_intent: frozenset[tuple[str, str, str]], trees: Trees
+    examples: Iterable[Counterexample], by_old_intent: frozenset[tuple[str, str, str]], keeping: frozenset[str]
 ) -> tuple[tuple[Counterexample, ...], tuple[Counterexample, ...]]:
-    """Those that count, and those of devices that are as they were, and as the old intent has them."""
+    """Those that count, and those of devices that keep what they hold, as the old intent has it."""
     count: list[Counterexample] = []
     wait: list[Counterexample] = []
     for example in examples:
-        is_as_it_was = example.device in trees.files and example.device not in trees.after
-        (wait if is_as_it_was and _key(example) not in by_old_intent else count).append(example)
+        (wait if example.device in keeping and _key(example) not in by_old_intent else count).append(example)
     return tuple(count), tuple(wait)
 
 
