@@ -6,6 +6,9 @@ the file is just their sum. Any other file is read as a whole.
 
 In some parts switches differ in a few strings alone. Those are taken out as words: files equal without them have equal
 content except for the words, so anything independent of them is computed once for all such files.
+
+With each file read as a whole, `verify` of roce-24k takes 34 s of processor time in place of 22, and 0.86 GB in place
+of 0.77.
 """
 
 from __future__ import annotations
