@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.plans import plan_of, plan_with
 
+from clusterwright.cli.trees import tree_of_plan
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.boot import relay_targets, server_addresses, servers_by_rack
 from clusterwright.plan.model import Plan, format_address
+from clusterwright.proofs.operation.boot import NETWORK_BOOT
 
 SERVERS = ("svc-v00n0", "svc-v00n1")
 
@@ -27,6 +30,13 @@ def test_nodes_boot_from_the_server_that_is_there(tmp_path: Path, gone: str, lef
     target = format_address(server_addresses(plan)[left], 4)
     (relays,) = {switch for switch in relay_targets(plan) if switch == "rsw-00"}
     assert target in b"".join(file.content for file in Rendering(plan).of_device(relays)).decode()
+
+
+def test_a_server_that_no_rack_boots_from_is_no_fault(tmp_path: Path) -> None:
+    tree = tree_of_plan(plan_without(tmp_path, "out-of-service", SERVERS[0]), [NETWORK_BOOT])
+    assert NETWORK_BOOT.run(tree).is_proven
+    without_leases = {place: file for place, file in tree.files.items() if "etc/kea/" not in file.path}
+    assert NETWORK_BOOT.run(replace(tree, files=without_leases)).is_refuted
 
 
 def test_racks_whose_first_server_is_there_keep_it(tmp_path: Path) -> None:

@@ -64,10 +64,16 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _servers(tree: RenderedTree) -> list[str]:
-    devices = set(chain.from_iterable(map(tree.devices_with, (*KEA.values(), FIRST_SCRIPT)))) - {OWNER}
+    """The servers that machines boot from by the plan, and all others that could answer one.
+
+    A boot server whose racks all boot from others has a first script, and neither leases nor scripts of machines.
+    """
+    devices = set(chain.from_iterable(map(tree.devices_with, KEA.values()))) | tree.devices_below(SCRIPTS)
     if tree.declaration is not None and tree.declaration.boot is not None:
         devices.update(tree.declaration.boot.addresses)
-    return sorted(devices)
+    else:
+        devices.update(tree.devices_with(FIRST_SCRIPT))
+    return sorted(devices - {OWNER})
 
 
 def _path(mac: str) -> str:
