@@ -136,8 +136,8 @@ def test_a_filter_that_opens_without_a_flow_is_refused_with_a_packet(site: Site)
 
     proof, node_check = found.guarded.refusals
     assert (proof.check, node_check.check) == ("isolation", "node-check")  # a node looks whether its filter is the one
-    assert "tcp port 8080" in proof.found[0].message or "8080" in proof.found[0].message
-    assert "no flow allows it" in proof.found[0].message
+    assert "tcp port 8080" in proof.counterexamples[0].message or "8080" in proof.counterexamples[0].message
+    assert "no flow allows it" in proof.counterexamples[0].message
 
 
 def test_files_that_differ_under_the_same_spec_are_told_as_what_they_are(site: Site) -> None:
@@ -157,8 +157,8 @@ def test_text_that_a_check_cannot_read_is_refused_at_its_place(site: Site) -> No
 
     assert {refusal.check for refusal in refusals} == {"isolation", "exchanges", "node-check"}
     proof = next(refusal for refusal in refusals if refusal.check == "isolation")
-    assert proof.found[0].message.startswith("settled before, and now not proven")
-    assert "gpu-p00r00n0:/etc/nftables.conf:" in proof.found[0].message
+    assert proof.counterexamples[0].message.startswith("settled before, and now not proven")
+    assert "gpu-p00r00n0:/etc/nftables.conf:" in proof.counterexamples[0].message
 
 
 def test_an_override_answers_for_its_own_check_alone(site: Site) -> None:
@@ -247,7 +247,9 @@ def test_a_proof_that_the_change_takes_away_is_refused(site: Site) -> None:
     assert "ecmp-hash" not in guarded.held
     (proof,) = guarded.refusals
     assert proof.check == "ecmp-hash"
-    assert proof.found[0].message.startswith("settled before, and now not proven, because atsw-00 does not state")
+    assert proof.counterexamples[0].message.startswith(
+        "settled before, and now not proven, because atsw-00 does not state"
+    )
 
 
 def test_what_was_not_proven_before_either_is_told_and_not_held(site: Site, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 from clusterwright.finding import ClusterwrightError, VerifyError
 from clusterwright.proofs.check import Counterexample, ProofCheck
@@ -42,12 +42,13 @@ _WHILE_EDITS_WAIT = "while other edits of the spec wait"
 _WHILE_DEVICES_ARE_OUT = "while devices out of service keep what they have"
 _DEVICES_AT_MOST = 15_000  # of all states on the way together: what a proof of one state costs grows with them
 _STATES_AT_MOST = 8
+_Key = tuple[str, str, str]  # device, file and message of a counterexample
 _PLACE = re.compile(r"([^:/ ]+):/([^: ]+):(?:(\d+):)? (.*)", re.DOTALL)  # as checks name it in their errors
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One check's answer: ``state`` says of which moment, ``found`` the counterexamples that are new by it.
+    """One check's answer: ``state`` says of which moment; ``counterexamples`` are new by the change.
 
     ``lasts`` marks what does not hold for as long as switches stay drained or edits wait, which refuses nothing.
     """
@@ -55,7 +56,7 @@ class Proof:
     check: str
     claim: str
     state: str
-    found: tuple[Counterexample, ...]
+    counterexamples: tuple[Counterexample, ...]
     refuses: bool
     lasts: bool = False
 
@@ -135,45 +136,36 @@ def guard(
     was, wanted = intents
     kinds = frozenset(file.kind for side in (trees.before, trees.after) for files in side.values() for file in files)
     touched = _touched(kinds, was, wanted) if trees.changed else ()
-    every = frozenset(kind for check in touched for kind in check.kinds)
-    after = trees.state(cluster, trees.changed, wanted, every)
-    makes = tuple(check for check in touched if check.applies(after))
+    judged = _JudgedChange(cluster, trees, was, wanted, frozenset(kind for check in touched for kind in check.kinds))
+    makes = tuple(check for check in touched if check.applies(judged.after))
+    keeping, while_keeping = _keeping(trees, wanted, is_partial=is_partial)
     held: list[str] = []
     stale: list[str] = []
     broken: list[Proof] = []
     unproven: list[Unproven] = []
-    before = trees.state(cluster, (), was if was is not None else wanted, every)
-    keeping, while_keeping = _keeping(trees, wanted, is_partial=is_partial)
     for check in makes:
-        found = _answer(check, after)
-        if found.is_settled:
+        answer = _answer(check, judged.after)
+        if answer.is_settled:
             held.append(check.name)
             continue
-        old = _answer(check, before) if _had(trees) else None
-        new = _lost(cluster, found, old)
+        old = _answer(check, judged.before) if _had(trees) else None
+        new = _lost(cluster, answer, old)
+        waiting: tuple[Counterexample, ...] = ()
         if new and keeping and was is not None and check.name not in _ON_THE_WAY | _LEFT_OVER:
-            by_old_intent = _lost(cluster, _answer(check, trees.state(cluster, trees.changed, was, every)), old)
-            new, waits = _without_waiting(new, frozenset(map(_key, by_old_intent)), keeping)
-            if waits:
-                broken.append(
-                    Proof(
-                        check=check.name,
-                        claim=check.claim,
-                        state=while_keeping,
-                        found=waits,
-                        refuses=False,
-                        lasts=True,
-                    )
-                )
+            new, waiting = _without_waiting(new, judged.lost_by(check, was, old), keeping)
+        if waiting:
+            broken.append(_lasting(check, while_keeping, waiting))
         if new and drained and check.name in _LEFT_OVER:
-            words = f"while {', '.join(drained)} {'is' if len(drained) == 1 else 'are'} drained"
-            broken.append(Proof(check=check.name, claim=check.claim, state=words, found=new, refuses=False, lasts=True))
+            state = f"while {', '.join(drained)} {'is' if len(drained) == 1 else 'are'} drained"
+            broken.append(_lasting(check, state, new))
         elif new:
-            broken.append(Proof(check=check.name, claim=check.claim, state="after the change", found=new, refuses=True))
-        elif found.counterexamples and not any(proof.check == check.name for proof in broken):
+            broken.append(
+                Proof(check=check.name, claim=check.claim, state="after the change", counterexamples=new, refuses=True)
+            )
+        elif not answer.counterexamples:
+            unproven.append(Unproven(check.name, answer.unjudged))
+        elif not waiting:
             stale.append(check.name)
-        elif not found.counterexamples:
-            unproven.append(Unproven(check.name, found.unjudged))
     states, on_the_way = _between(cluster, trees, (was, wanted), waves, [make for make in makes if make.name in held])
     present = frozenset(kind for files in trees.files.values() for _, kind, _, _ in files)
     untouched = tuple(check.name for check in CHECKS if check not in touched and not check.kinds.isdisjoint(present))
@@ -186,6 +178,44 @@ def guard(
         stale=tuple(stale),
         states=states,
         moments=moments,
+    )
+
+
+@dataclass(frozen=True)
+class _JudgedChange:
+    """The change that checks judge: files of ``kinds`` before and after it, with what the spec said and says."""
+
+    cluster: str
+    trees: Trees
+    was: Declaration | None
+    wanted: Declaration
+    kinds: frozenset[str]
+
+    @cached_property
+    def before(self) -> RenderedTree:
+        """The cluster before the change."""
+        return self.trees.state(self.cluster, (), self.was if self.was is not None else self.wanted, self.kinds)
+
+    @cached_property
+    def after(self) -> RenderedTree:
+        """The cluster after the change."""
+        return self.trees.state(self.cluster, self.trees.changed, self.wanted, self.kinds)
+
+    def lost_by(self, check: ProofCheck, intent: Declaration, old: _Answer | None) -> frozenset[_Key]:
+        """The counterexamples that would be new if the spec said this; ``old`` is the answer before the change."""
+        state = self.trees.state(self.cluster, self.trees.changed, intent, self.kinds)
+        return frozenset(map(_key, _lost(self.cluster, _answer(check, state), old)))
+
+
+def _lasting(check: ProofCheck, state: str, counterexamples: tuple[Counterexample, ...]) -> Proof:
+    """What does not hold for a while, and refuses nothing."""
+    return Proof(
+        check=check.name,
+        claim=check.claim,
+        state=state,
+        counterexamples=counterexamples,
+        refuses=False,
+        lasts=True,
     )
 
 
@@ -239,24 +269,27 @@ def _between(
         return (), []
     kinds = frozenset(kind for check in makes for kind in check.kinds)
     was, wanted = intents
-    told: list[str] = []
-    found: list[Proof] = []
-    for at in boundary(waves, len(trees.files)):
-        name = f"after wave {at + 1} of {len(waves)}"
-        told.append(name)
-        applied = frozenset(device for wave in waves[: at + 1] for device in wave.devices)
+    states: list[str] = []
+    broken: list[Proof] = []
+    for index in boundary(waves, len(trees.files)):
+        name = f"after wave {index + 1} of {len(waves)}"
+        states.append(name)
+        applied: set[str] = set()
+        for wave in waves[: index + 1]:
+            applied |= set(wave.devices)
         state = trees.state(cluster, applied, wanted, kinds)
         other = trees.state(cluster, applied, was, kinds) if was is not None and was != wanted else None
         for check in makes:
             wrong = _lost(cluster, _answer(check, state), _SETTLED)
             if wrong and other is not None:
                 excused = frozenset(map(_key, _lost(cluster, _answer(check, other), _SETTLED)))
-                wrong = tuple(each for each in wrong if _key(each) in excused)
+                wrong = tuple(example for example in wrong if _key(example) in excused)
             if wrong:
-                found.append(
-                    Proof(check=check.name, claim=check.claim, state=name, found=wrong, refuses=check.name in _NEVER)
+                refuses = check.name in _NEVER
+                broken.append(
+                    Proof(check=check.name, claim=check.claim, state=name, counterexamples=wrong, refuses=refuses)
                 )
-    return tuple(told), found
+    return tuple(states), broken
 
 
 def boundary(waves: Sequence[Wave], devices: int) -> tuple[int, ...]:
@@ -265,18 +298,19 @@ def boundary(waves: Sequence[Wave], devices: int) -> tuple[int, ...]:
     At most as many as keep the cost bounded for a cluster of ``devices``, spread over the whole way; never the last.
     """
     most = max(1, min(_STATES_AT_MOST, _DEVICES_AT_MOST // max(1, devices)))
-    every = range(len(waves) - 1)
+    indices = range(len(waves) - 1)
     keys = [(wave.is_canary, wave.layer, wave.kind) for wave in waves]
-    turns = [at for at in every if keys[at] != keys[at + 1]]
-    rest = [at for at in every if at not in turns]
+    turns = [index for index in indices if keys[index] != keys[index + 1]]
+    others = [index for index in indices if index not in turns]
     chosen = _spread(turns, most)
-    return tuple(sorted([*chosen, *_spread(rest, most - len(chosen))]))
+    return tuple(sorted([*chosen, *_spread(others, most - len(chosen))]))
 
 
 def _spread(items: Sequence[int], most: int) -> list[int]:
+    """At most so many of the items, evenly from all of them."""
     if len(items) <= most:
         return list(items)
-    return [items[at * len(items) // most] for at in range(most)]
+    return [items[number * len(items) // most] for number in range(most)]
 
 
 def _answer(check: ProofCheck, tree: RenderedTree) -> _Answer:
@@ -284,13 +318,15 @@ def _answer(check: ProofCheck, tree: RenderedTree) -> _Answer:
     try:
         verdict = check.run(tree)
     except VerifyError as error:
-        found = _PLACE.fullmatch(str(error))
-        if found is None:
-            return _Answer(
-                (Counterexample(device=tree.cluster, file="", line=0, message=f"cannot be judged: {error}"),), ""
+        match = _PLACE.fullmatch(str(error))
+        if match is None:
+            example = Counterexample(device=tree.cluster, file="", line=0, message=f"cannot be judged: {error}")
+        else:
+            device, file, line, message = match.groups()
+            example = Counterexample(
+                device=device, file=file, line=int(line or 0), message=f"cannot be judged: {message}"
             )
-        place = (found[1], found[2], int(found[3] or 0))
-        return _Answer((Counterexample(*place, f"cannot be judged: {found[4]}"),), "")
+        return _Answer((example,), "")
     return _Answer(verdict.counterexamples, verdict.unjudged)
 
 
@@ -312,7 +348,7 @@ def _keeping(trees: Trees, wanted: Declaration, *, is_partial: bool) -> tuple[fr
 
 
 def _without_waiting(
-    examples: Iterable[Counterexample], by_old_intent: frozenset[tuple[str, str, str]], keeping: frozenset[str]
+    examples: Iterable[Counterexample], by_old_intent: frozenset[_Key], keeping: frozenset[str]
 ) -> tuple[tuple[Counterexample, ...], tuple[Counterexample, ...]]:
     """Those that count, and those of devices that keep what they hold, as the old intent has it."""
     count: list[Counterexample] = []
@@ -322,6 +358,6 @@ def _without_waiting(
     return tuple(count), tuple(wait)
 
 
-def _key(example: Counterexample) -> tuple[str, str, str]:
+def _key(example: Counterexample) -> _Key:
     """A counterexample without its line, which moves with every edit above it."""
     return example.device, example.file, example.message

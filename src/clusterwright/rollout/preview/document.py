@@ -128,6 +128,6 @@ def _proof(proof: Proof) -> dict[str, Any]:
                 "line": counterexample.line,
                 "message": counterexample.message,
             }
-            for counterexample in proof.found
+            for counterexample in proof.counterexamples
         ],
     }

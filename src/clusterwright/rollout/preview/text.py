@@ -306,13 +306,14 @@ def _proofs(guarded: Guarded, limits: Bounds) -> Iterator[str]:
             yield f"  {proof.state}: {proof.check} does not hold, {_counterexamples(proof)}"
     for name, proofs in _on_the_way(guarded).items():
         when = _states([proof.state for proof in proofs])
-        total = sum(len(proof.found) for proof in proofs)
-        yield f"  for a while, {when}: {name} does not hold, {total:,} counterexamples in all, as {proofs[0].found[0]}"
+        total = sum(len(proof.counterexamples) for proof in proofs)
+        first = proofs[0].counterexamples[0]
+        yield f"  for a while, {when}: {name} does not hold, {total:,} counterexamples in all, as {first}"
 
 
 def _counterexamples(proof: Proof) -> str:
-    left = len(proof.found) - 1
-    return f"as {proof.found[0]}" + (f", and {left:,} more counterexamples" if left else "")
+    left = len(proof.counterexamples) - 1
+    return f"as {proof.counterexamples[0]}" + (f", and {left:,} more counterexamples" if left else "")
 
 
 def _rest(guarded: Guarded) -> str:
@@ -342,6 +343,6 @@ def _states(states: Sequence[str]) -> str:
 
 def _proof(proof: Proof, limit: int) -> Iterator[str]:
     yield f"{proof.check} does not hold {proof.state}. It says: {proof.claim}"
-    yield from (f"  {example}" for example in proof.found[:limit])
-    if len(proof.found) > limit:
-        yield f"  and {len(proof.found) - limit:,} more counterexamples"
+    yield from (f"  {example}" for example in proof.counterexamples[:limit])
+    if len(proof.counterexamples) > limit:
+        yield f"  and {len(proof.counterexamples) - limit:,} more counterexamples"
