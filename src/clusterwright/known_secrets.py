@@ -48,13 +48,16 @@ _AFTER = tuple(
 
 
 def without_secrets(text: str) -> str:
-    """``text`` with ``(a secret)`` in place of every word that stands where secrets do. Placeholders stay."""
+    """``text`` with ``(a secret)`` in place of every word that stands where secrets do. Placeholders stay.
+
+    Text that went through this already stays as it is.
+    """
     kept = iter(_PLACEHOLDER.findall(text))
-    text = _PLACEHOLDER.sub(_KEPT, text.replace(_TAKEN, "").replace(_KEPT, ""))
-    text = _PEM.sub(lambda found: f"{found[1]} {_TAKEN} {found[2]}".rstrip(), text)
+    text = _PLACEHOLDER.sub(_KEPT, text.replace(_TAKEN, "").replace(_KEPT, "")).replace(SHOWN, _TAKEN)
+    text = _PEM.sub(lambda match: f"{match[1]} {_TAKEN} {match[2]}".rstrip(), text)
     text = _CRYPT.sub(_TAKEN, text)
     for pattern in _AFTER:
-        text = pattern.sub(lambda found: f"{found[1]}{_TAKEN}", text)
+        text = pattern.sub(lambda match: f"{match[1]}{_TAKEN}", text)
     return re.sub(_KEPT, lambda _: next(kept), text).replace(_TAKEN, SHOWN)
 
 

@@ -362,6 +362,7 @@ def test_whatever_runs_in_place_of_a_secret_is_as_planned(at_version: str) -> No
 )  # fmt: skip
 def test_secrets_are_told_by_where_they_stand(line: str, shown: str) -> None:
     assert without_secrets(line) == shown
+    assert without_secrets(shown) == shown
 
 
 @pytest.mark.parametrize(

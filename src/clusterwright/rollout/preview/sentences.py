@@ -44,7 +44,8 @@ def sentences(before: Plan, after: Plan) -> tuple[Sentence, ...]:
     for fabric, count in by_fabric.items():
         changed_ports = [item for item in changes.addresses if item.fabric == fabric]
         first = changed_ports[0]
-        text = f"{_number(count, 'port')} of {fabric} get another address, as {first.device} {first.port}: "
+        get = "gets" if count == 1 else "get"
+        text = f"{_number(count, 'port')} of {fabric} {get} another address, as {first.device} {first.port}: "
         text += f"{first.before or 'none'} → {first.after or 'none'}"
         all_sentences.append(Sentence(text, frozenset(item.device for item in changed_ports)))
     all_sentences += _images(before, after)
