@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.in_process import command
+from tests.small.answers import rendered
 from tests.small.docker_node import CAMPUS, CONNECT, CONTAINER, LISTEN, NODE_ADDRESS, entered, node_with_docker
 
 from clusterwright.plan.build import build_plan
@@ -33,13 +34,6 @@ def spec_in(folder: Path, bridges: str = BRIDGES) -> Path:
     path = folder / "spec.yaml"
     path.write_text(text)
     return path
-
-
-def rendered(folder: Path, spec: Path) -> Path:
-    out = folder / "out"
-    answer = command("render", spec, "--merged", "--out", out, cwd=folder)
-    assert answer.returncode == 0, answer.stderr
-    return out
 
 
 def test_the_proof_reads_what_is_forwarded_and_says_what_it_takes_from_docker(tmp_path: Path) -> None:

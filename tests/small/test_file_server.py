@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.in_process import command
+from tests.small.answers import errors, rendered
 from tests.small.file_server import OTHER_ADDRESS, node_and_file_server, read_over_nfs
 
 from clusterwright.plan.build import build_plan
@@ -36,18 +37,6 @@ def changed(folder: Path, *changes: tuple[str, str]) -> Path:
     path = folder / "spec.yaml"
     path.write_text(text)
     return path
-
-
-def errors(spec: Path) -> list[str]:
-    answer = command("lint", spec, cwd=spec.parent).stdout
-    return re.findall(r"(?:error|warning) (CW\d+: .*)", answer)
-
-
-def rendered(folder: Path, spec: Path) -> Path:
-    out = folder / "out"
-    answer = command("render", spec, "--merged", "--out", out, cwd=folder)
-    assert answer.returncode == 0, answer.stderr
-    return out
 
 
 def settings_of(unit: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.in_process import command
+from tests.small.answers import rendered
 
 from clusterwright.node_health.isolation import isolation_checks
 from clusterwright.node_health.readings import Answer, Readings
@@ -44,13 +45,6 @@ def spec_with(folder: Path, *changes: tuple[str, str], version: int = 4) -> Path
     path = folder / "spec.yaml"
     path.write_text(text)
     return path
-
-
-def rendered(folder: Path, spec: Path) -> Path:
-    out = folder / "out"
-    answer = command("render", spec, "--merged", "--out", out, cwd=folder)
-    assert answer.returncode == 0, answer.stderr
-    return out
 
 
 def verdict(folder: Path, out: Path, spec: Path) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.in_process import command
+from tests.small.answers import rendered
 
 SPEC = Path(__file__).parent / "specs" / "rented.yaml"
 PAGE = Path(__file__).parents[2] / "docs" / "rented-nodes.md"
@@ -32,13 +33,6 @@ def answers(spec: Path) -> dict[str, str]:
     """The answer of each claim, by its name."""
     lines = command("verify", spec, cwd=spec.parent).stdout.splitlines()
     return {line.split(":")[0]: line for line in lines if line[:1].islower() and ": " in line}
-
-
-def rendered(folder: Path, spec: Path) -> Path:
-    out = folder / "out"
-    answer = command("render", spec, "--merged", "--out", out, cwd=folder)
-    assert answer.returncode == 0, answer.stderr
-    return out
 
 
 def test_twelve_lines_lint_clean_and_stand_on_the_page() -> None:

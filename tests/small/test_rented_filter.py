@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.in_process import command
+from tests.small.answers import errors, rendered
 from tests.small.docker_node import CONNECT, LISTEN, entered
 
 SPECS = Path(__file__).parent / "specs"
@@ -28,18 +28,6 @@ def copied(folder: Path, *changes: tuple[str, str]) -> Path:
         assert len(holders) == 1, before
         holders[0].write_text(holders[0].read_text().replace(before, after))
     return folder / "rented-filter.yaml"
-
-
-def errors(spec: Path) -> list[str]:
-    answer = command("lint", spec, cwd=spec.parent).stdout
-    return re.findall(r"(?:error|warning) (CW\d+: .*)", answer)
-
-
-def rendered(folder: Path, spec: Path) -> Path:
-    out = folder / "out"
-    answer = command("render", spec, "--merged", "--out", out, cwd=folder)
-    assert answer.returncode == 0, answer.stderr
-    return out
 
 
 def test_the_filter_is_made_of_the_given_addresses_and_stands_on_the_page(tmp_path: Path) -> None:
