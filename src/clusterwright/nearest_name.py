@@ -31,10 +31,13 @@ def did_you_mean_code(code: str, codes: Iterable[str], otherwise: str = "") -> s
     Letters that are typed, or read from a screen, in the place of digits are none off.
     """
     digits = code.upper().translate(LOOKALIKES)
-    near = [known for known in codes if len(known) == len(digits) and _differences(known, digits) <= 1]
-    if not near:
+    distances: dict[str, tuple[int, int]] = {}
+    for candidate in codes:
+        if len(candidate) == len(digits) and _differences(candidate, digits) <= 1:
+            distances[candidate] = _differences(candidate, digits), _distance(candidate, digits)
+    if not distances:
         return otherwise
-    return f'Did you mean "{min(near, key=lambda known: (_differences(known, digits), _distance(known, digits)))}"?'
+    return f'Did you mean "{min(distances, key=lambda candidate: distances[candidate])}"?'
 
 
 def _differences(one: str, other: str) -> int:

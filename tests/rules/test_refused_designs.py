@@ -31,9 +31,10 @@ class Design:
     def tier(self, role: str) -> Data:
         """The tier of a role, in any fabric."""
         for fabric in self.spec["fabrics"]:
-            for tier in fabric["tiers"]:
+            tiers: list[Data] = fabric["tiers"]
+            for tier in tiers:
                 if tier["role"] == role:
-                    return tier  # type: ignore[no-any-return]
+                    return tier
         raise LookupError(role)
 
     def errors(self) -> list[Finding]:

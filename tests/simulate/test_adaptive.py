@@ -16,7 +16,6 @@ from clusterwright.extras.simulate.flows import FlowTransport
 from clusterwright.extras.simulate.network import FabricGraph, Floats, Ints
 from clusterwright.extras.simulate.routing import EqualCostGroups, build_routes
 from clusterwright.extras.simulate.traffic import Traffic
-from clusterwright.finding import ClusterwrightError
 
 LOST_CABLES = """
 exceptions:
@@ -98,10 +97,7 @@ def test_two_racks_with_two_uplinks_are_ideal_where_a_hash_collides() -> None:
 def test_it_is_never_slower_than_a_hash(changes: str, placement: str) -> None:
     net = adaptive(changes)
     for seed in range(3):
-        try:
-            by_load = ask(net, placement=placement, seed=seed)
-        except ClusterwrightError:
-            pytest.skip("the lab cannot hold the job so")
+        by_load = ask(net, placement=placement, seed=seed)
         by_hash = ask(net, "ecmp", placement=placement, seed=seed)
         assert by_load.seconds <= by_hash.seconds + 1e-12
         assert by_load.load.sum() == pytest.approx(by_hash.load.sum())

@@ -210,7 +210,11 @@ def _without_filters(tree: RenderedTree, isolation: DeclaredIsolation, fabrics: 
 
 
 def _zones_on(isolation: DeclaredIsolation, fabrics: Sequence[str]) -> set[str]:
-    return {zone.name for zone in isolation.zones if any(zone.on(fabric) for fabric in fabrics)}
+    names = set()
+    for zone in isolation.zones:
+        if any(zone.on(fabric) for fabric in fabrics):
+            names.add(zone.name)
+    return names
 
 
 def _flows_to(isolation: DeclaredIsolation, fabrics: Sequence[str]) -> list[DeclaredFlow]:

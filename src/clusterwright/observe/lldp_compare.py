@@ -45,7 +45,7 @@ def heard_states(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> dict[_
     comparison = _Comparison(plan, heard)
     cables = [(comparison.ports[end], end, comparison.planned[end]) for end in comparison.lower]
     foreign = {comparison.numbers[port] for port, _ in comparison.foreign}
-    doubled = comparison.rivals.keys() | {end for rivals in comparison.rivals.values() for end in rivals}
+    doubled = set(comparison.rivals).union(*comparison.rivals.values())
     return dict(cable_states(cables, comparison.observed, foreign, comparison.silent, doubled))
 
 

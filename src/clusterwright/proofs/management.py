@@ -100,8 +100,9 @@ def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
 def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Operators whom a switch does not know as the spec has them, and the user of SNMP."""
     logins_by_switch: dict[str, list[Login]] = {}
-    for device, _, login, _ in chain.from_iterable(part.logins for part in managed(tree)):
-        logins_by_switch.setdefault(device, []).append(login)
+    for part in managed(tree):
+        for device, _, login, _ in part.logins:
+            logins_by_switch.setdefault(device, []).append(login)
     for reader in READERS:
         for device in _judged(tree, reader):
             managed_as = declared.managed[reader.system]

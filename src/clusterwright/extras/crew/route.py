@@ -87,7 +87,9 @@ def colour_code(name: str) -> str:
 
 def in_floor_order(routes: list[LaidRoute]) -> list[LaidRoute]:
     """Routes by the lower end's rack, unit and port, in walking order."""
-    texts = {route.lower.rack for route in routes} | {route.lower.port for route in routes}
+    texts: set[str] = set()
+    for route in routes:
+        texts |= {route.lower.rack, route.lower.port}
     natural_keys = {text: natural_key(text) for text in texts}
 
     def place(route: LaidRoute) -> tuple[object, ...]:

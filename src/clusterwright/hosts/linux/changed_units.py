@@ -28,8 +28,10 @@ def unit_places(path: str, was: bytes | None, will: bytes | None) -> Iterator[st
     """
     before, after = (settings_of(content or b"") for content in (was, will))
     if ".target.d/" in path:
-        changed = set(before) ^ set(after)
-        yield from sorted(f"wants > {unit}" for _, _, units in changed for unit in units.split())
+        wanted: set[str] = set()
+        for _, _, units in set(before) ^ set(after):
+            wanted.update(units.split())
+        yield from (f"wants > {unit}" for unit in sorted(wanted))
         return
     if was == b"" or will == b"":
         yield "masked"

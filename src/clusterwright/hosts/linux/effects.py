@@ -66,11 +66,15 @@ def _kept_places(path: str, was: bytes, will: bytes | None) -> Iterator[str]:
 
 def _sysctl_places(was: bytes, will: bytes) -> Iterator[str]:
     """``set`` for values that are written, ``gone`` where a key is left out: the kernel keeps what it has."""
-    keys = [{line.partition("=")[0].strip() for line in _lines(content)} for content in (was, will)]
-    if _lines(will) - _lines(was) or keys[0] == keys[1]:
+    keys_before, keys_after = _sysctl_keys(was), _sysctl_keys(will)
+    if _lines(will) - _lines(was) or keys_before == keys_after:
         yield "set"
-    if keys[0] - keys[1]:
+    if keys_before - keys_after:
         yield "gone"
+
+
+def _sysctl_keys(content: bytes) -> set[str]:
+    return {line.partition("=")[0].strip() for line in _lines(content)}
 
 
 def _account_places(was: bytes, will: bytes) -> Iterator[str]:

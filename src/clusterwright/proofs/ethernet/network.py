@@ -206,7 +206,8 @@ def _routers(
     """The routers of one system; what does not parse goes into ``errors``."""
     if isinstance(reader.router, Unsupported):
         return
-    for device in sorted(device for device, path in files if path == reader.file):
+    devices = [device for device, path in files if path == reader.file]
+    for device in sorted(devices):
         try:
             router = reader.router(device, partial(_text_of, files, device))
         except VerifyError as error:

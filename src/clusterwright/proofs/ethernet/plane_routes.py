@@ -7,8 +7,8 @@ routes of other tables, so a program chose that plane itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import chain, islice
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.facts.router import Prefix, Router, covers, leads_outside, network_of, prefix_of, shown_prefix
@@ -62,17 +62,24 @@ def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterex
         if shape in shapes:
             continue
         shapes.add(shape)
-        hosts_by = {nic.link: hosts[at] for at, nic in nics}
-        used = chain.from_iterable(((prefix, link) for link in sorted(_used(routes, prefix))) for prefix in every)
-        astray = (
-            (prefix, link)
-            for prefix, link in used
-            if (device, link) not in unplugged and prefix not in hosts_by.get(link, ())
-        )
-        for prefix, wrong in islice(astray, 1):
-            file = next((nic.file for _, nic in nics if nic.link == wrong), nics[0][1].file)
-            message = f"packets to {shown_prefix(prefix)} leave by {wrong}, whose plane does not have these hosts"
-            yield example(tree, device, file, (f"@{wrong}",), message)
+        hosts_by_link = {nic.link: hosts[at] for at, nic in nics}
+        for prefix, link in _astray(every, routes, hosts_by_link):
+            if (device, link) in unplugged:
+                continue
+            file = next((nic.file for _, nic in nics if nic.link == link), nics[0][1].file)
+            message = f"packets to {shown_prefix(prefix)} leave by {link}, whose plane does not have these hosts"
+            yield example(tree, device, file, (f"@{link}",), message)
+            break
+
+
+def _astray(
+    prefixes: list[Prefix], routes: list[MainRoute], hosts_by_link: Mapping[str, frozenset[Prefix]]
+) -> Iterator[tuple[Prefix, str]]:
+    """Prefixes with a link that packets to them leave by, and whose plane does not have them."""
+    for prefix in prefixes:
+        for link in sorted(_used(routes, prefix)):
+            if prefix not in hosts_by_link.get(link, ()):
+                yield prefix, link
 
 
 def _hosts(tree: RenderedTree, part: RoutedFabric) -> frozenset[Prefix]:

@@ -70,7 +70,7 @@ class _Settings(NamedTuple):
     macsec: str
 
 
-class _OwnLines(NamedTuple):
+class _PortLines(NamedTuple):
     """The lines in which interfaces differ from each other, and all others as ``common`` text."""
 
     description: str
@@ -80,7 +80,7 @@ class _OwnLines(NamedTuple):
     common: str
 
 
-def _own_lines(body: str) -> _OwnLines:
+def _port_lines(body: str) -> _PortLines:
     """Raises ValueError for an address that does not read."""
     description, address, length, address_line = "", None, 0, ""
     common_lines = []
@@ -92,7 +92,7 @@ def _own_lines(body: str) -> _OwnLines:
             address, length, address_line = packed(text), int(bits), line[3:]
         else:
             common_lines.append(line)
-    return _OwnLines(
+    return _PortLines(
         description=description,
         address=address,
         length=length,
@@ -135,7 +135,7 @@ def read_ports(
         if "\n   shutdown\n" in f"\n{body}":
             continue
         name = header[10:]
-        description, address, length, address_line, common = _own_lines(body)
+        description, address, length, address_line, common = _port_lines(body)
         settings = _settings(common, watchdog, reserves_counters)
         if settings.is_foreign:
             continue
