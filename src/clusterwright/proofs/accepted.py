@@ -1,4 +1,4 @@
-"""Single failures that a spec accepts with its reason: notes, and no fault of the design."""
+"""Single failures accepted by the spec with a reason: notes instead of counterexamples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clusterwright.proofs.tree import RenderedTree
 def unaccepted(
     tree: RenderedTree, fabric: str | None, counterexamples: Sequence[Counterexample]
 ) -> tuple[list[Counterexample], list[str]]:
-    """Counterexamples of single failures that refute a fabric's claim, and notes on those that the spec accepts."""
+    """Split counterexamples of single failures into refuting ones and notes on those accepted by the spec."""
     reason = tree.declaration.accepted.get(fabric) if tree.declaration is not None and fabric is not None else None
     if reason is None or not counterexamples:
         return list(counterexamples), []

@@ -1,4 +1,4 @@
-"""The form of a proof: a check reads a rendered tree and answers with facts it proved, or with counterexamples."""
+"""Proof checks: each reads a rendered tree and returns proven facts or counterexamples."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _ROUTED = frozenset[str]().union(*(reader.kinds for reader in ROUTERS))
 _MANAGED = frozenset[str]().union(*(reader.kinds for reader in READERS))
 
 INTENT_OF_EVERY_CLAIM = frozenset({"ethernet", "left_out", "other_systems", "provided", "vouched"})
-"""What each claim reads of the declaration: devices that are somebody else's, and unread text that is vouched for."""
+"""Properties of the declaration read by every claim: devices of other owners, and accepted unread text."""
 
 REFUTED = "REFUTED"
-"""The answer to a claim that has a counterexample."""
+"""The word for a claim with a counterexample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something proven, with its number: ``name`` gives the counted things and their unit."""
+    """A proven figure; ``name`` gives the counted things and their unit."""
 
     name: str
     value: float | int | str
@@ -36,9 +36,9 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """The reason that a proof fails, at a ``line`` (from 1) of a ``file`` (path on the device) of ``device``.
+    """Reason for a failed proof, at a ``line`` (from 1) of a ``file`` (path on the device) of ``device``.
 
-    ``line`` is 0 where something is missing from the file as a whole.
+    ``line`` is 0 if something is missing from the file as a whole.
     """
 
     device: str
@@ -53,7 +53,7 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """The number of things that a claim was tried on, and their name in the plural: 8,128 ``pairs of adapters``."""
+    """Number of things checked for a claim, with their name in the plural: 8,128 ``pairs of adapters``."""
 
     what: str
     count: int
@@ -61,11 +61,11 @@ class Cases:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer of one check: proven without a counterexample, and with everything that the claim needs.
+    """Result of one check.
 
-    ``facts`` hold where it is not refuted; ``notes`` name comparisons that were not made. ``unjudged`` is the short
-    reason that the claim itself could not be checked, "" where it was. A claim about no ``cases`` is true and says
-    nothing, so it is never called proven. ``unread`` is text that no reader knows and that could touch the claim.
+    ``facts`` hold unless the claim is refuted; ``notes`` name comparisons that were not made. ``unjudged`` is the short
+    reason why the claim itself could not be checked, "" if it was. A claim about no ``cases`` is vacuously true and is
+    never called proven. ``unread`` is text of unknown meaning that could affect the claim.
     """
 
     facts: tuple[Fact, ...]
@@ -77,22 +77,22 @@ class Verdict:
 
     @property
     def is_refuted(self) -> bool:
-        """True when something contradicts the claim."""
+        """True for a claim with a counterexample."""
         return bool(self.counterexamples)
 
     @property
     def is_proven(self) -> bool:
-        """True when there was something to prove, nothing contradicts the claim, and all of it was judged."""
+        """True for a completely checked claim with at least one case and no counterexample."""
         return self.is_settled and self.cases.count > 0
 
     @property
     def is_settled(self) -> bool:
-        """True when the claim is proven, or there was nothing to prove."""
+        """True for a completely checked claim without a counterexample, even without cases."""
         return not self.counterexamples and not self.unjudged
 
     @property
     def word(self) -> str:
-        """The answer in a few words, the same in every output: proven, REFUTED, or the reason for neither."""
+        """Short result, the same in every output: proven, REFUTED, or the reason for neither."""
         if self.is_refuted:
             return REFUTED
         if self.unjudged:
@@ -117,12 +117,12 @@ class ProofCheck:
     """One proof.
 
     ``claim`` is one sentence; ``kinds`` are the kinds of artifacts it reads, ``intent`` the properties of the spec's
-    declaration that it compares them with, beside those of every claim. ``applies`` is true for a tree with
-    parts that the claim is about, ``judge`` gives the verdict on the text that readers know and raises VerifyError
-    for text that does not parse. ``spec_only`` is the part of the claim that needs a spec, "" for nothing: for a
-    folder without one the answer notes that it was not checked. ``readings`` are made of switches' files,
-    ``concerns`` is true for Ethernet fabrics that the claim is about. ``unjudgeable`` is the reason that nothing of
-    the claim can be checked of a tree, "" where it can.
+    declaration compared with them, in addition to those of every claim. ``applies`` is true for a tree with parts
+    covered by the claim. ``check`` returns the verdict on the text known to readers and raises VerifyError for text
+    that does not parse. ``spec_only`` is the part of the claim that needs a spec, "" for none: without a spec, the
+    verdict notes that this part was not checked. ``readings`` are made of switches' files, ``concerns`` is true for
+    Ethernet fabrics covered by the claim. ``uncheckable`` is the reason why nothing of the claim can be checked in a
+    tree, "" if it can.
     """
 
     name: str
@@ -136,38 +136,38 @@ class ProofCheck:
     concerns: Callable[[Fabric], bool] = _every_fabric
     unjudgeable: Callable[[RenderedTree], str] = _judgeable
     compared: frozenset[str] = frozenset()
-    """Those of ``kinds`` of which it takes single values: what else stands there is for other claims."""
+    """Kinds from which the claim reads single values; other text of these files belongs to other claims."""
     rests_on: frozenset[str] = frozenset()
-    """Other claims about the same text: what leaves one of them open leaves this one open too."""
+    """Other claims about the same text; unread text that leaves one of them open leaves this one open too."""
     standing_alone: frozenset[str] = frozenset()
-    """Files whose faults hold, whoever owns other parts of the same node."""
+    """Files with faults that hold regardless of the owner of other parts of the node."""
     does_without: frozenset[str] = frozenset()
-    """Those of ``kinds`` that its verdict notes itself, where somebody else owns their part of a node."""
+    """Kinds that the verdict itself reports as missing if another owner manages their part of a node."""
     folder_kinds: frozenset[str] = frozenset()
-    """Further kinds, of a folder alone: in memory they are made of the same files, and rendering them takes long."""
+    """Further kinds read from a folder only; in memory they are made of the same files, and rendering them is slow."""
 
     @property
     def whole_intent(self) -> frozenset[str]:
-        """The properties of the declaration that its answer depends on."""
+        """Properties of the declaration that affect the verdict."""
         return self.intent | INTENT_OF_EVERY_CLAIM
 
     @property
     def kinds_in_folder(self) -> frozenset[str]:
-        """The kinds of artifacts that it reads of a folder."""
+        """Kinds of artifacts read from a folder."""
         return self.kinds | self.folder_kinds
 
     @property
     def judged_kinds(self) -> frozenset[str]:
-        """The kinds of files of which every line touches the claim."""
+        """Kinds of files with only lines relevant to the claim."""
         return self.kinds_in_folder - self.compared
 
     def answers(self, tree: RenderedTree) -> bool:
-        """Whether a tree has parts that the check is about, or switches of another system that it ought to read."""
+        """Whether the claim covers parts of a tree, or parts with another owner or operating system."""
         beyond = (self._other_systems(tree), self._provided(tree), self._left_out(tree))
         return self.applies(tree) or any(beyond)
 
     def _left_out(self, tree: RenderedTree) -> dict[str, tuple[str, ...]]:
-        """The parts of nodes that the claim leans on and that somebody else owns, with these nodes."""
+        """Nodes by part, for the parts read by the claim and managed by another owner."""
         if tree.declaration is None:
             return {}
         parts = tree.declaration.left_out.items()
@@ -175,7 +175,7 @@ class ProofCheck:
         return {part: nodes for part, nodes in parts if needed & kinds_of_part(part)}
 
     def _other_systems(self, tree: RenderedTree) -> dict[str, str]:
-        """The switches of another system that the claim is about, with their fabrics."""
+        """Fabric by switch, for the claim's switches configured by another system."""
         declaration = tree.declaration
         if declaration is None:
             return {}
@@ -190,7 +190,7 @@ class ProofCheck:
         return other_systems
 
     def _provided(self, tree: RenderedTree) -> list[str]:
-        """The provider's fabrics that the claim is about."""
+        """Names of the provider's fabrics covered by the claim."""
         provided = tree.declaration.provided if tree.declaration is not None else {}
         names = []
         for name, fabric in provided.items():
@@ -203,17 +203,17 @@ class ProofCheck:
         return names
 
     def _verdict(self, tree: RenderedTree) -> Verdict:
-        """The verdict on the text that readers know."""
+        """Verdict on the text known to readers."""
         why_not = self.unjudgeable(tree)
         if why_not:
             return Verdict((), (), Cases("files that can be judged", 0), unjudged=why_not)
         return self.judge(tree)
 
     def run(self, tree: RenderedTree) -> Verdict:
-        """The verdict on the whole tree.
+        """Return the verdict on the whole tree.
 
-        Text that no reader knows, and files of the spec that the tree lacks, leave the claim not proven. So do parts
-        of nodes that another owner manages: there only files that stand alone refute it. Raises VerifyError for text
+        Text of unknown meaning and missing files of the spec leave the claim not proven. So do parts of nodes managed
+        by another owner: only faults in ``standing_alone`` files refute the claim there. Raises VerifyError for text
         that does not parse.
         """
         verdict = Verdict((), (), Cases("files that it reads", 0))
@@ -252,13 +252,13 @@ class ProofCheck:
         )
 
     def _stands_alone(self, tree: RenderedTree, counterexample: Counterexample) -> bool:
-        """Whether a fault is one of a file that the node has from us, and that says all by itself."""
+        """Whether a fault is in a rendered file whose faults hold by themselves."""
         place = counterexample.device, counterexample.file
         return counterexample.file in self.standing_alone and place in tree.files
 
 
 def _not_checked(others: Mapping[str, str]) -> str:
-    """The answer about switches of another system; "" where there are none."""
+    """Reason for switches of another system; "" without such switches."""
     if not others:
         return ""
     count = f"{len(others):,} switch{'es' if len(others) > 1 else ''}"
@@ -266,7 +266,7 @@ def _not_checked(others: Mapping[str, str]) -> str:
 
 
 def _of_provider(fabrics: list[str]) -> str:
-    """The answer about fabrics of a provider; "" where there are none."""
+    """Reason for fabrics of a provider; "" without such fabrics."""
     if not fabrics:
         return ""
     subject = f"the fabric {fabrics[0]} is" if len(fabrics) == 1 else f"the fabrics {' and '.join(fabrics)} are"
@@ -274,7 +274,7 @@ def _of_provider(fabrics: list[str]) -> str:
 
 
 def _not_ours(left_out: Mapping[str, tuple[str, ...]]) -> str:
-    """The answer about parts of nodes with another owner; "" without such parts."""
+    """Reason for parts of nodes with another owner; "" without such parts."""
     if not left_out:
         return ""
     nodes = sorted(set(chain.from_iterable(left_out.values())))
@@ -284,11 +284,11 @@ def _not_ours(left_out: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def line_with(text: str, word: str) -> int:
-    """The line, from 1, of the first ``word`` in a text; 0 without one."""
+    """Line, from 1, of the first ``word`` in a text; 0 without one."""
     position = text.find(word) if word else -1
     return text.count("\n", 0, position) + 1 if position >= 0 else 0
 
 
 def example(tree: RenderedTree, device: str, file: str, mark: Mark, message: str) -> Counterexample:
-    """A counterexample at the place that a mark leads to."""
+    """Counterexample at the line of a mark."""
     return Counterexample(device=device, file=file, line=line_of(tree.text(device, file) or "", mark), message=message)

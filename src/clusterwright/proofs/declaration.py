@@ -1,6 +1,6 @@
-"""The part of a spec that proofs compare rendered text with.
+"""The part of a spec compared with rendered text.
 
-Computed from the plan and not by the renderers' code, so that a mistake of theirs shows.
+Computed from the plan independently of the renderers, so that their mistakes show.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from clusterwright.spec.ipoib import lnet_networks
 
 
 class Declaration:
-    """The promises of the spec behind a plan: one property a question, computed when a check first asks it."""
+    """Promises of the spec behind a plan: one property for each question, computed on first use."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -71,22 +71,22 @@ class Declaration:
 
     @cached_property
     def roles(self) -> Mapping[str, str]:
-        """The role of each switch."""
+        """Role of each switch."""
         return {device.name: device.role for device in self._plan.devices if device.kind == "switch"}
 
     @cached_property
     def drained(self) -> frozenset[str]:
-        """Devices that carry no traffic."""
+        """Devices without traffic."""
         return frozenset(device.name for device in self._plan.devices if device.state == "drained")
 
     @cached_property
     def stopped(self) -> frozenset[str]:
-        """Devices that are drained or out of service."""
+        """Devices drained or out of service."""
         return frozenset(device.name for device in self._plan.devices if device.state != "active")
 
     @cached_property
     def unplugged(self) -> frozenset[tuple[str, str]]:
-        """Device and port of every NIC and management port whose cable is out of service."""
+        """Device and port of every NIC and management port with a cable out of service."""
         return frozenset(
             (cable.a.device, cable.a.port)
             for cable in self._plan.cables
@@ -95,7 +95,7 @@ class Declaration:
 
     @cached_property
     def vouched(self) -> Mapping[str, Mapping[tuple[str | None, str], str]]:
-        """By device, places of ``extra_config`` (file or None, and path in it) that the spec vouches for, with why."""
+        """Reasons for accepted unread text, by device and place of ``extra_config`` (file or None, and path in it)."""
         vouched = {}
         for device in self._plan.devices:
             reasons = vouched_on(self._plan, device)
@@ -105,7 +105,7 @@ class Declaration:
 
     @cached_property
     def accepted(self) -> Mapping[str, str]:
-        """By fabric, why one switch or cable may cut off nodes."""
+        """Reasons for accepting single points of failure, by fabric."""
         return {
             fabric.name: fabric.accepts_single_failures
             for fabric in self._plan.spec.fabrics
@@ -114,58 +114,58 @@ class Declaration:
 
     @cached_property
     def logins(self) -> Mapping[str, Accounts]:
-        """By node that runs an image, its accounts."""
+        """Accounts of each node with an image."""
         return declared_logins(self._plan)
 
     @cached_property
     def boot(self) -> DeclaredBoot | None:
-        """The machines that start over the network; None where none does."""
+        """Machines booting over the network; None without any."""
         return declared_boot(self._plan)
 
     @cached_property
     def nvlink_domains(self) -> Mapping[str, frozenset[str]]:
-        """By NVLink domain, its nodes."""
+        """Nodes of each NVLink domain."""
         return declared_nvlink_domains(self._plan)
 
     @cached_property
     def node_checks(self) -> Mapping[str, CheckedNode]:
-        """By node that runs an image, the planned expectations of its check of itself."""
+        """Planned expectations of the node check, by node with an image."""
         return declared_node_checks(self._plan)
 
     @cached_property
     def adapter_names(self) -> Mapping[str, DeclaredNames]:
-        """By node that runs an image, the names of its adapters."""
+        """Names of adapters, by node with an image."""
         return declared_names(self._plan)
 
     @cached_property
     def credentials(self) -> Mapping[str, Readers]:
-        """By node that runs an image, the keys that it reads, with the units that read them."""
+        """Private keys with the units reading them, by node with an image."""
         return declared_credentials(self._plan)
 
     @cached_property
     def own_prefixes(self) -> frozenset[str]:
-        """The prefixes that hosts of Ethernet fabrics have addresses of."""
+        """Address prefixes of hosts on Ethernet fabrics."""
         fabrics = self._plan.spec.fabrics
         return frozenset(str(fabric.addressing.hosts) for fabric in fabrics if fabric.addressing is not None)
 
     @cached_property
     def kueues(self) -> tuple[DeclaredKueue, ...]:
-        """Every view for Kueue, with the places of its nodes."""
+        """Every Kueue view, with the places of its nodes."""
         return declared_kueues(self._plan)
 
     @cached_property
     def contact(self) -> DeclaredContact | None:
-        """The server that answers devices on the management network first; None without one."""
+        """Server for the first contact of devices on the management network; None without one."""
         return declared_contact(self._plan)
 
     @cached_property
     def slurms(self) -> tuple[DeclaredSlurm, ...]:
-        """Every Slurm, with its nodes and partitions."""
+        """Every Slurm cluster, with its nodes and partitions."""
         return declared_slurms(self._plan)
 
     @cached_property
     def installed_by_others(self) -> frozenset[str]:
-        """Nodes with a system that another owner installed."""
+        """Nodes with a system installed by another owner."""
         names = set()
         for device in self._plan.devices:
             image = self._plan.spec.image(device.image or "")
@@ -175,24 +175,24 @@ class Declaration:
 
     @cached_property
     def left_out(self) -> Mapping[str, tuple[str, ...]]:
-        """By part of nodes with another owner's system, the nodes on which the spec does not take that part."""
+        """Nodes by part, for the parts of nodes left to another owner."""
         return left_out_parts(self._plan)
 
     # Bandwidth
 
     @cached_property
     def shares(self) -> Mapping[str, float]:
-        """By fabric with a stated oversubscription, the promised share of the adapters' bandwidth; 1 is all."""
+        """Promised share of the adapters' bandwidth (1 is all), by fabric with a configured oversubscription."""
         return promised_shares(self._plan.spec)
 
     @cached_property
     def ratios(self) -> Mapping[str, tuple[float, float]]:
-        """The promised oversubscription by ``fabric.tier``, with its tolerance."""
+        """Promised oversubscription with its tolerance, by ``fabric.tier``."""
         return promised_ratios(self._plan.spec)
 
     @cached_property
     def switch_ratios(self) -> Mapping[str, float]:
-        """The promised oversubscription of each switch of a tier, by ``fabric.tier``."""
+        """Promised oversubscription of each switch of a tier, by ``fabric.tier``."""
         promised = promised_at_each_switch(self._plan.spec)
         return {f"{fabric}.{role}": ratio for (fabric, role), ratio in promised.items()}
 
@@ -200,17 +200,20 @@ class Declaration:
 
     @cached_property
     def other_systems(self) -> Mapping[str, str]:
-        """By switch with a configuration that this project does not write, its fabric."""
+        """Fabric of each switch with a configuration from another system."""
         return declared_cables.switches_configured_elsewhere(self._plan)
 
     @cached_property
     def provided(self) -> Mapping[str, Fabric]:
-        """The fabrics whose switches are a provider's, by name."""
+        """Fabrics with a provider's switches, by name."""
         return {fabric.name: fabric for fabric in self._plan.spec.fabrics if fabric.is_provided}
 
     @cached_property
     def unjudged_switches(self) -> frozenset[str]:
-        """The switches of Ethernet fabrics that have one of another system: of half a fabric nothing is claimed."""
+        """Switches of Ethernet fabrics with at least one switch of another system.
+
+        Nothing is claimed about such a fabric: only a part of it is known.
+        """
         fabrics = set(self.other_systems.values())
         return frozenset(switch for switch, fabric in self.ethernet.items() if fabric.name in fabrics)
 
@@ -218,42 +221,42 @@ class Declaration:
 
     @cached_property
     def ethernet(self) -> Mapping[str, Fabric]:
-        """The Ethernet fabric of each switch."""
+        """Ethernet fabric of each switch."""
         return declared_cables.switch_fabrics(self._plan)
 
     @cached_property
     def tiers(self) -> declared_cables.DeclaredTiers:
-        """How high tiers lie, and which lie below each."""
+        """Height of each tier, and the tiers below it."""
         return declared_cables.declared_tiers(self._plan)
 
     @cached_property
     def railed(self) -> frozenset[str]:
-        """The fabrics whose nodes with GPUs have a leaf for each rail."""
+        """Fabrics with one leaf for each rail of nodes with GPUs."""
         return declared_cables.railed_fabrics(self._plan)
 
     @cached_property
     def joined(self) -> Mapping[str, Mapping[str, int]]:
-        """By Ethernet fabric, the planes in which switches with uplinks meet while all is in service."""
+        """Planes shared by switches with uplinks while all cables are in service, by Ethernet fabric."""
         return declared_cables.joined_planes(self._plan)
 
     @cached_property
     def bonds(self) -> Mapping[tuple[str, str], frozenset[str]]:
-        """The ports of each device that are one link, by device and link."""
+        """Member ports of each link aggregation, by device and link."""
         return declared_cables.bonded_ports(self._plan)
 
     @cached_property
     def gpu_ports(self) -> Mapping[tuple[str, str, int], frozenset[str]]:
-        """By fabric, node and GPU, the NICs in service beside a GPU, where they are at several switches."""
+        """NICs in service of one GPU at several switches, by fabric, node and GPU."""
         return declared_cables.ports_of_gpus(self._plan)
 
     @cached_property
     def cable_m(self) -> Mapping[tuple[str, str], float]:
-        """By device and port, the length in metres that buffers of a lossless fabric are sized for."""
+        """Cable length in metres for sizing buffers of a lossless fabric, by device and port."""
         return declared_cables.headroom_lengths(self._plan)
 
     @cached_property
     def single_mode(self) -> frozenset[tuple[str, str]]:
-        """Device and port at the lower end of every cable between switches that is single-mode fibre."""
+        """Device and port at the lower end of every single-mode cable between switches."""
         return frozenset(
             (cable.a.device, cable.a.port)
             for cable in self._plan.cables
@@ -262,19 +265,19 @@ class Declaration:
 
     @cached_property
     def nccl_nodes(self) -> Mapping[str, int]:
-        """The nodes that have an NCCL profile, each with the profile's number."""
+        """Nodes with an NCCL profile, each with the profile's number."""
         return nccl_profiles(self._plan)
 
     @cached_property
     def library_environments(self) -> Mapping[str, Mapping[str, str]]:
-        """By node the variables that lead its GPUs' collective library to nccl.conf."""
+        """Variables leading the GPUs' collective library to nccl.conf, by node."""
         return library_environments(self._plan)
 
     # InfiniBand
 
     @cached_property
     def ib_cables(self) -> Mapping[str, frozenset[Ends]]:
-        """By InfiniBand subnet its cables, ports as ibdm calls them."""
+        """Cables of each InfiniBand subnet, with ports named as in ibdm."""
         return declared_ib_cables(self._plan)
 
     @cached_property
@@ -283,7 +286,7 @@ class Declaration:
 
     @cached_property
     def ports(self) -> Mapping[str, frozenset[int]]:
-        """By subnet, the GUIDs of every planned adapter port."""
+        """GUIDs of every planned adapter port, by subnet."""
         return {subnet: frozenset(guids) for subnet, guids in self._guids.items()}
 
     @cached_property
@@ -298,7 +301,7 @@ class Declaration:
 
     @cached_property
     def open_default(self) -> frozenset[str]:
-        """The subnets whose spec wants full membership in the default partition for every port."""
+        """Subnets with full membership in the default partition for every port."""
         names = set()
         for name, subnet in self._plan.ib_subnets.items():
             manager = subnet.fabric.subnet_manager
@@ -308,17 +311,17 @@ class Declaration:
 
     @cached_property
     def subnets(self) -> Mapping[str, DeclaredSubnet]:
-        """By subnet, the settings of its manager."""
+        """Settings of the manager of each subnet."""
         return declared_subnets(self._plan)
 
     @cached_property
     def subnet_fabrics(self) -> Mapping[str, str]:
-        """The fabric of each InfiniBand subnet."""
+        """Fabric of each InfiniBand subnet."""
         return {name: subnet.fabric.name for name, subnet in self._plan.ib_subnets.items()}
 
     @cached_property
     def managers(self) -> Mapping[str, tuple[frozenset[str], int]]:
-        """By subnet, the hosts that may run its manager, and how many of them do."""
+        """Possible hosts of each subnet's manager, with the number of managers."""
         return declared_managers(self._plan)
 
     @cached_property
@@ -332,17 +335,17 @@ class Declaration:
 
     @cached_property
     def idle(self) -> Mapping[str, tuple[str, ...]]:
-        """By InfiniBand subnet, the switches and ports that the spec drains or takes out of service."""
+        """Switches and ports drained or out of service, by InfiniBand subnet."""
         return idle_parts(self._plan)
 
     @cached_property
     def ipoib(self) -> Mapping[str, tuple[DeclaredIpoib, ...]]:
-        """The interfaces of IP over InfiniBand of each node that has any."""
+        """Interfaces of IP over InfiniBand, by node."""
         return declared_ipoib(self._plan)
 
     @cached_property
     def lnet(self) -> Mapping[str, str]:
-        """LNet's networks over the IP interfaces of each node that has any."""
+        """LNet networks over the IP interfaces, by node."""
         return {
             device.name: lnet_networks(self._plan.spec, device.node_group, interfaces)
             for device, interfaces in ipoib_nodes(self._plan)
@@ -350,48 +353,48 @@ class Declaration:
 
     @cached_property
     def nccl_on_infiniband(self) -> Mapping[str, DeclaredNccl]:
-        """By node, the settings of its NCCL."""
+        """NCCL settings of each node."""
         return declared_nccl(self._plan)
 
     # Isolation and encryption
 
     @cached_property
     def isolation(self) -> DeclaredIsolation | None:
-        """The matrix of zones and flows; None where the spec has none."""
+        """The matrix of zones and flows; None for a spec without one."""
         return declared_of(self._plan)
 
     @cached_property
     def encrypted_links(self) -> frozenset[tuple[str, str]]:
-        """Device and port at both ends of every link that is to have MACsec."""
+        """Device and port at both ends of every link with MACsec."""
         return encrypted_link_ends(self._plan)
 
     @cached_property
     def protections(self) -> Mapping[str, Mapping[str, str]]:
-        """The kind of protection of each node's mounts, by mount point."""
+        """Kind of protection of each node's mounts, by mount point."""
         return declared_protections(self._plan)
 
     @cached_property
     def in_clear(self) -> Mapping[str, str]:
-        """Mounts without protection, by mount point, with the reason and the owner who answers for it."""
+        """Mounts without protection, by mount point, with the reason and the responsible owner."""
         return mounts_in_clear(self._plan)
 
     @cached_property
     def file_servers(self) -> Mapping[str, Mapping[str, DeclaredFileServer]]:
-        """Servers outside of the spec, by node and mount point."""
+        """Servers outside the spec, by node and mount point."""
         return declared_file_servers(self._plan)
 
     @cached_property
     def tls_files(self) -> Mapping[str, str]:
-        """The files that tlshd is to have, by tlshd's own words for them."""
+        """Files of tlshd, by the option naming them."""
         return declared_tls_files(self._plan)
 
     def fabric_with(self, port_guids: Iterable[int]) -> str | None:
-        """The fabric of the subnet that most of these adapter ports are planned in; None when none is."""
+        """Fabric of the subnet planned for most of these adapter ports; None without one."""
         name = self.subnet_with(port_guids)
         return self.subnet_fabrics[name] if name is not None else None
 
     def subnet_with(self, port_guids: Iterable[int]) -> str | None:
-        """The subnet that most of these adapter ports are planned in; None when none is."""
+        """Subnet planned for most of these adapter ports; None without one."""
         guids = set(port_guids)
         best = max(self.ports, key=lambda name: len(self.ports[name] & guids), default=None)
         return best if best is not None and self.ports[best] & guids else None

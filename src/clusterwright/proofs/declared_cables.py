@@ -14,9 +14,9 @@ from clusterwright.spec.hardware.systems import EXTERNAL, UNMANAGED
 
 
 def switches_configured_elsewhere(plan: Plan) -> Mapping[str, str]:
-    """By switch that another system configures, its fabric.
+    """Fabric of each switch configured by another system.
 
-    On Ethernet each switch has something to configure; on InfiniBand the manager routes for those without a CPU.
+    Every Ethernet switch has something to configure; on InfiniBand the manager routes for switches without a CPU.
     """
     ethernet = {fabric.name for fabric in plan.spec.fabrics if fabric.technology != "infiniband"}
     fabric_by_switch: dict[str, str] = {}
@@ -30,7 +30,7 @@ def switches_configured_elsewhere(plan: Plan) -> Mapping[str, str]:
 
 
 def switch_fabrics(plan: Plan) -> Mapping[str, Fabric]:
-    """The Ethernet fabric of each switch as the spec declares it."""
+    """Ethernet fabric of each switch as the spec declares it."""
     fabrics = {fabric.name: fabric for fabric in plan.spec.fabrics if fabric.technology != "infiniband"}
     return {
         device.name: fabrics[device.fabric]
@@ -41,16 +41,16 @@ def switch_fabrics(plan: Plan) -> Mapping[str, Fabric]:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTiers:
-    """The tiers of all fabrics, by role."""
+    """Tiers of all fabrics, by role."""
 
     levels: Mapping[str, int]
-    """How many tiers lie below that of a role on an Ethernet fabric, one over the other."""
+    """Number of tiers stacked below that of a role on an Ethernet fabric."""
     at_or_below: Mapping[tuple[str, str], frozenset[str]]
-    """By fabric and role, the roles of that tier and of all from which uplinks lead to it."""
+    """By fabric and role, the roles of that tier and of all tiers with uplinks towards it."""
 
 
 def declared_tiers(plan: Plan) -> DeclaredTiers:
-    """The tiers of all fabrics as the spec has them."""
+    """Tiers of all fabrics as the spec declares them."""
     levels: dict[str, int] = {}
     roles: dict[tuple[str, str], frozenset[str]] = {}
     for fabric in plan.spec.fabrics:
@@ -64,7 +64,7 @@ def declared_tiers(plan: Plan) -> DeclaredTiers:
 
 
 def railed_fabrics(plan: Plan) -> frozenset[str]:
-    """The fabrics whose nodes with GPUs have a leaf for each rail."""
+    """Fabrics with one leaf for each rail of nodes with GPUs."""
     railed: set[str] = set()
     for fabric in plan.spec.fabrics:
         leaves = leaves_of_gpus(plan.spec, fabric) or fabric.tiers[:1]
@@ -74,7 +74,7 @@ def railed_fabrics(plan: Plan) -> frozenset[str]:
 
 
 def joined_planes(plan: Plan) -> Mapping[str, Mapping[str, int]]:
-    """By Ethernet fabric, the planes in which switches with uplinks meet while all is in service."""
+    """Planes shared by switches with uplinks while all cables are in service, by Ethernet fabric."""
     cables: dict[str, list[Cable]] = {}
     for fabric in plan.spec.fabrics:
         if fabric.technology != "infiniband":
@@ -86,7 +86,7 @@ def joined_planes(plan: Plan) -> Mapping[str, Mapping[str, int]]:
 
 
 def bonded_ports(plan: Plan) -> Mapping[tuple[str, str], frozenset[str]]:
-    """The ports of each device that are one link, by device and link."""
+    """Member ports of each link aggregation, by device and link."""
     ports: dict[tuple[str, str], set[str]] = defaultdict(set)
     for cable in plan.cables:
         if cable.bond is not None:
@@ -95,7 +95,7 @@ def bonded_ports(plan: Plan) -> Mapping[tuple[str, str], frozenset[str]]:
 
 
 def headroom_lengths(plan: Plan) -> Mapping[tuple[str, str], float]:
-    """By device and port, the metres of cable that headroom is sized for, on fabrics with a lossless class."""
+    """Metres of cable for sizing headroom, by device and port of fabrics with a lossless class."""
     lossless: set[str] = set()
     for fabric in plan.spec.fabrics:
         if any(traffic_class.priority is not None for traffic_class in fabric.classes):
@@ -109,10 +109,10 @@ def headroom_lengths(plan: Plan) -> Mapping[tuple[str, str], float]:
 
 
 def ports_of_gpus(plan: Plan) -> Mapping[tuple[str, str, int], frozenset[str]]:
-    """By Ethernet fabric, node and GPU, the NICs in service beside a GPU, where they are at several switches.
+    """NICs in service of one GPU at several switches, by Ethernet fabric, node and GPU.
 
-    Nodes that bring their own system are left out: their network is not rendered. Those on InfiniBand too: which port
-    is at which switch is proven of the subnet manager's list of cables.
+    Nodes without an image are left out: their network is not rendered. So are those on InfiniBand: the switch of each
+    port is proven from the subnet manager's list of cables.
     """
     gpu_of = _gpus_with_several_nics(plan)
     if not gpu_of:
@@ -130,7 +130,7 @@ def ports_of_gpus(plan: Plan) -> Mapping[tuple[str, str, int], frozenset[str]]:
 
 
 def _gpus_with_several_nics(plan: Plan) -> dict[tuple[str, str], int]:
-    """By node group and interface, the GPU beside a NIC that is not the only one of its group there."""
+    """GPU of each NIC sharing its GPU with another NIC, by node group and interface."""
     gpu_of = {}
     for group in plan.spec.node_groups:
         for nic_group in group.model.nic_groups:

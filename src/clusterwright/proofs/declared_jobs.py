@@ -1,4 +1,4 @@
-"""What a spec asks of jobs' collective library, node by node."""
+"""Requirements of a spec on the collective library of jobs, by node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clusterwright.proofs.operation.declared_node_check import declared_vendor
 
 
 def nccl_profiles(plan: Plan) -> dict[str, int]:
-    """The nodes that have an NCCL profile, each with the profile's number."""
+    """Nodes with an NCCL profile, each with the profile's number."""
     profile_of_group = {}
     for number, profile in enumerate(plan.spec.nccl_profiles):
         for group in profile.nodes:
@@ -22,7 +22,7 @@ def nccl_profiles(plan: Plan) -> dict[str, int]:
 
 
 def library_environments(plan: Plan) -> dict[str, Mapping[str, str]]:
-    """By node with an NCCL profile, the variables without which the library of its GPUs' vendor reads other files."""
+    """Variables leading the vendor's collective library to nccl.conf, by node with an NCCL profile."""
     environments: dict[str, Mapping[str, str]] = {}
     for group in plan.spec.node_groups:
         image = plan.spec.image(group.image or "")

@@ -1,4 +1,4 @@
-"""The planned accounts of each node, made from the plan and not by the renderers' code."""
+"""Planned accounts of each node, computed from the plan independently of the renderers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DeclaredAccount:
     uid: int
     groups: frozenset[str]
     keys: frozenset[str]
-    """Public keys that open it, by kind and content; the last moment of those that end in front."""
+    """Public keys of the account, by type and content; keys with an end begin with their ``expiry-time``."""
     becomes_root: bool
 
 
@@ -26,7 +26,7 @@ Accounts = frozenset[DeclaredAccount]
 
 
 def declared_logins(plan: Plan) -> Mapping[str, Accounts]:
-    """The accounts of each node that runs an image."""
+    """Accounts of each node with an image."""
     by_image = {image.name: _accounts(plan, image) for image in plan.spec.images}
     return {node.name: by_image[node.image] for node in plan.devices if node.image in by_image}
 

@@ -1,4 +1,4 @@
-"""The files of a folder are those that its spec renders: claims are made of files that are there."""
+"""The folder contains the files rendered for its spec: claims can only be made about present files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _judge(tree: RenderedTree) -> Verdict:
 
 
 def _missing(tree: RenderedTree) -> Iterator[Counterexample]:
-    """Files that are missing; a device without any file is reported once."""
+    """Missing files; a device without any file is reported once."""
     there = {device for device, _ in tree.files}
     absent: set[str] = set()
     files = Counter(device for device, _ in tree.lacking)

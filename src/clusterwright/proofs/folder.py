@@ -1,6 +1,6 @@
-"""Reading a tree from a folder: one that ``render`` wrote, with its manifest, or one that was read back from devices.
+"""Reading a tree from a folder: written by ``render`` with its manifest, or read back from devices.
 
-Nothing outside the folder is ever opened: names come from listing it, and no link is followed.
+Nothing outside the folder is ever opened: names come from listing it, and links are not followed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NORMAL_FORMS = _normal_forms()
 
 
 class TreeMismatch(ClusterwrightError):
-    """A folder that differs from its manifest, or holds something other than a device's files."""
+    """A folder different from its manifest, or with entries other than a device's files."""
 
 
 def read_folder(
@@ -54,11 +54,13 @@ def read_folder(
     declaration: Declaration | None = None,
     rendering: ExpectedTree | None = None,
 ) -> RenderedTree:
-    """The tree under ``folder``, to be judged against a spec's ``declaration`` and ``rendering`` where those are given.
+    """Read the tree under ``folder``, for checks against a spec's ``declaration`` and ``rendering`` if passed.
 
-    Without a manifest it was read back from devices: every file is taken. With one, every file is first compared with
-    its digest; files of other kinds than ``kinds`` are then forgotten, or known by name where there is a ``rendering``.
-    Raises TreeMismatch, naming the file, when one is missing, differs, is not listed, or is no file of at most
+    A folder without a manifest was read back from devices: every file is taken. With a manifest, every file is first
+    compared with its digest; files of other kinds than ``kinds`` are then dropped, or known by name if there is a
+    ``rendering``.
+
+    Raises TreeMismatch, naming the file, if one is missing, differs, is not listed, or is not a regular file of at most
     MOST_BYTES.
     """
     there = dict(_listing(folder))
@@ -114,7 +116,7 @@ def read_folder(
 def _listed_file(
     folder: Path, there: Mapping[tuple[str, str], tuple[Path, bool]], place: tuple[str, str], digest: str
 ) -> tuple[Path, bytes]:
-    """A file of the manifest with its content, whose ``digest`` is checked. Raises TreeMismatch for a missing file."""
+    """A file of the manifest with its content, checked against ``digest``. Raises TreeMismatch for a missing file."""
     device, path = place
     name = _shown(f"{device}/{path}")
     if ".." in (*device.split("/"), *path.split("/")) or path.startswith("/"):
@@ -159,7 +161,7 @@ def _read_back(
 
 
 def _listing(folder: Path) -> Iterator[tuple[tuple[str, str], tuple[Path, bool]]]:
-    """Every file by device and path on it, and whether it is a link that stands for its name alone."""
+    """Every file by device and path on it, and whether it is a systemd link with a meaningful name alone."""
     for device in _entries(folder):
         if not device.is_dir(follow_symlinks=False):
             if device.is_symlink():
@@ -185,7 +187,7 @@ def _listing(folder: Path) -> Iterator[tuple[tuple[str, str], tuple[Path, bool]]
 
 
 def _owned(device: str, path: str) -> tuple[str, str]:
-    """The owner of a file in a rendered tree, and the path on devices: images lie one folder deeper than devices."""
+    """Owner of a file in a rendered tree, and the path on devices: images lie one folder deeper than devices."""
     if device not in _IMAGES:
         return device, path
     image, _, below = path.partition("/")
@@ -205,7 +207,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _shown(text: str) -> str:
-    """Printable text of a name with any bytes."""
+    """Printable form of a name with any bytes."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -225,13 +227,13 @@ def _text(file: Path) -> str:
 
 
 def _printed(path: str, file: Path) -> str:
-    """The text of a file as readers know it, whichever form its device prints it in."""
+    """Text of a file in the form known to readers, whichever form its device prints."""
     text = _text(file)
     return _NORMAL_FORMS[path](text) if path in _NORMAL_FORMS else text
 
 
 def _decoded(file: Path, content: bytes) -> str:
-    """The text that a device would read. Raises VerifyError where that is another than is read here."""
+    """Text of a file as devices read it. Raises VerifyError for bytes read differently by devices."""
     is_plain = content.isascii() and len(content.translate(None, _ASCII_CONTROLS)) == len(content)
     odd = None if is_plain else _CONTROLS.search(content)
     at = odd.start() if odd is not None else -1
@@ -248,7 +250,7 @@ def _decoded(file: Path, content: bytes) -> str:
 
 
 def _manifest(folder: Path) -> tuple[str, dict[str, list[str]], list[tuple[str, str, str, str]]] | None:
-    """The cluster, the images' members, and all files with kind and digest; None without a manifest."""
+    """Cluster, members of each image, and all files with kind and digest; None without a manifest."""
     path = folder / MANIFEST
     if not os.path.lexists(path):
         return None

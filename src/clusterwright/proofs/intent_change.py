@@ -1,4 +1,4 @@
-"""Whether two specs promise the same: parts of their declarations, compared by value."""
+"""Comparison of two specs' promises: parts of their declarations, by value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_changed(part: str, was: Declaration, wanted: Declaration) -> bool:
 
 
 def _are_equal(one: object, other: object) -> bool:
-    """Whether two values are equal; records are compared field by field, also those that ``==`` takes by identity."""
+    """Whether two values are equal; records are compared by field, even those with identity comparison."""
     if one is other:
         return True
     if type(one) is not type(other):

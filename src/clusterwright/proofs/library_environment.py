@@ -1,4 +1,4 @@
-"""Whether jobs' collective library reads the file whose settings are proven."""
+"""Check that the collective library of jobs reads the file with the proven settings."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def library_faults(tree: RenderedTree, devices: Iterable[str]) -> Iterator[Counterexample]:
-    """Environments of jobs that do not lead the vendor's library to nccl.conf: it would read files of its own.
+    """Job environments without the variables leading the vendor's library to nccl.conf.
 
-    NVIDIA's NCCL reads nccl.conf by itself; AMD's RCCL only where NCCL_CONF_FILE names it.
+    NVIDIA's NCCL reads nccl.conf by itself; AMD's RCCL only if NCCL_CONF_FILE names it.
     """
     wanted_by_device = tree.declaration.library_environments if tree.declaration is not None else {}
     for device in devices:
@@ -23,7 +23,7 @@ def library_faults(tree: RenderedTree, devices: Iterable[str]) -> Iterator[Count
 
 
 def _faults_of_file(tree: RenderedTree, device: str, path: str, wanted: Mapping[str, str]) -> Iterator[Counterexample]:
-    """Variables that one environment of jobs lacks, or has with another value."""
+    """Variables missing from one job environment, or set to another value."""
     text = tree.text(device, path)
     if text is None and path != SHELL_ENVIRONMENT:
         return  # the node has no containers, or no Slurm

@@ -1,6 +1,6 @@
-"""How switches are managed: no operator is locked out, no server of the spec is passed over, nobody watches in vain.
+"""Management of switches: accounts of operators, servers of the spec, and services for monitoring.
 
-Who gets in beside those that the spec names, and strange servers, are `isolation`'s.
+Additional accounts and servers outside the spec are checked by `isolation`.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ def _judge(tree: RenderedTree) -> Verdict:
 
 
 def _judged(tree: RenderedTree, reader: SystemReader) -> Iterator[str]:
-    """The switches of a system whose text was read."""
+    """Switches of a system with readable text."""
     unread = tree.left_open_for("management")
     return (device for device in tree.devices_with(reader.file) if device not in unread)
 
 
 def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Servers of the spec that a switch names nowhere, or in vain."""
+    """Servers of the spec missing from a switch, or named there without effect."""
     asked: dict[tuple[str, str], list[str]] = {}
     named: dict[tuple[str, str, str], tuple[str, int]] = {}
     servers = chain.from_iterable(part.servers for part in managed(tree))
@@ -98,7 +98,7 @@ def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
 
 
 def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Operators whom a switch does not know as the spec has them, and the user of SNMP."""
+    """Operators' accounts missing from a switch or different from the spec, and missing SNMP users."""
     logins_by_switch: dict[str, list[Login]] = {}
     for part in managed(tree):
         for device, _, login, _ in part.logins:
@@ -133,7 +133,7 @@ def _lacks(
 
 
 def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Services that operators, or those who watch, ask in vain."""
+    """Services without an answer for operators or monitoring."""
     answers: dict[tuple[str, str], Answers] = {}
     for part in managed(tree):
         answers.update(part.answers)
@@ -151,7 +151,7 @@ def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
 
 
 def _watched(declared: DeclaredIsolation, system: str) -> Mapping[str, int | None]:
-    """The services at which switches of a system are to answer, with the port where the spec sets it."""
+    """Services required of switches of a system, with the port if the spec sets it."""
     wanted: dict[str, int | None] = {}
     if declared.logins:
         wanted |= {SSH: None, EAPI: None}
@@ -163,7 +163,7 @@ def _watched(declared: DeclaredIsolation, system: str) -> Mapping[str, int | Non
 
 
 def _asked_by_any(tree: RenderedTree, declared: DeclaredIsolation) -> Mapping[str, frozenset[tuple[int, int]]]:
-    """By service, the servers that switches of any system are to ask."""
+    """Servers used by switches of any system, by service."""
     asked: dict[str, frozenset[tuple[int, int]]] = {}
     for reader in READERS:
         if not tree.devices_with(reader.file):
@@ -184,7 +184,7 @@ def _silent(answers: Answers, reader: SystemReader, wanted: Mapping[str, int | N
 
 
 def _notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
-    """What the spec asks for and the files of a system do not say."""
+    """Notes on settings of the spec without a counterpart in a system's files."""
     has_passwords = any(login.has_password for login in declared.logins.values())
     asked = _asked_by_any(tree, declared)
     wanted = [what for what in _ASKED if asked.get(what)]

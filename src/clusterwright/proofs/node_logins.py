@@ -1,7 +1,7 @@
-"""Logins of a node: the spec's accounts by the keys of their operators, and planned accounts alone become root.
+"""Logins of a node: only accounts of the spec, with the keys of their operators; only planned ones become root.
 
-Read are the files that are rendered for it. Other sources of accounts (a package, the image's base) are not among
-them: a file that the spec does not render is reported where the spec is named.
+Only the files rendered for a node are read, not other sources of accounts (a package, the image's base). With a spec, a
+file that it does not render is reported.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _SSHD = {
 }
 _CLOSED = {"no", "prohibit-password"}
 Fault = tuple[str, int, str]
-"""Path, line (0 for the whole file), and what is wrong."""
+"""Path, line (0 for the whole file), and message."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The texts of a node about logins, with the keys by account."""
+    """Files of a node about logins, with the keys by account."""
 
     accounts: str | None
     sshd: str | None
@@ -75,7 +75,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _not_read(tree: RenderedTree, nodes: Mapping[str, Accounts | None]) -> str:
-    """Why the claim is open about nodes that somebody else installed; "" where there are none."""
+    """Reason for an open claim about nodes installed by another owner; "" without such nodes."""
     installed = () if tree.declaration is None else sorted(tree.declaration.installed_by_others & nodes.keys())
     if not installed:
         return ""
@@ -84,7 +84,7 @@ def _not_read(tree: RenderedTree, nodes: Mapping[str, Accounts | None]) -> str:
 
 
 def _nodes(tree: RenderedTree) -> Mapping[str, Accounts | None]:
-    """Nodes with an image that has accounts, or files that make some."""
+    """Nodes with planned accounts, or with files creating some."""
     made = dict.fromkeys(tree.devices_with(ACCOUNTS))
     if tree.declaration is None:
         return made

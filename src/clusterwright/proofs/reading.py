@@ -1,7 +1,7 @@
-"""Readings of switches' files, some switches after others: a text is read once for all checks.
+"""Readings of switches' files in batches of switches: all checks share one parse of each text.
 
-Readers remember the last texts that they took apart. A check that went through all files after another one would find
-none of them remembered; so checks of the same switches read in turn, before the next switches come.
+Readers cache the last parsed texts only. A check that went through all files after another check would find none of
+them cached; so the checks read each batch of switches in turn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _AT_ONCE = 128  # switches: as many as readers remember the texts of
 
 
 class SwitchReading(Generic[Taken]):
-    """The results of ``take`` for each part of a tree: the files of some switches, or all files of other devices."""
+    """Results of ``take`` for each part of a tree: the files of some switches, or all files of other devices."""
 
     def __init__(self, tree: RenderedTree, take: Callable[[RenderedTree], Taken]) -> None:
         self.tree = tree
@@ -28,14 +28,14 @@ class SwitchReading(Generic[Taken]):
 
     @property
     def parts(self) -> tuple[Taken, ...]:
-        """The results, part by part. Raises the errors of ``take``."""
+        """Results by part. Raises the errors of ``take``."""
         if self.results is None:
             read_together((self,))
         return self.results or ()
 
 
 def read_together(readings: Iterable[SwitchReading[Any]]) -> None:
-    """Reads several readings that are not read yet, side by side. Raises the errors of any of them."""
+    """Read all pending readings side by side. Raises the errors of any of them."""
     pending: dict[RenderedTree, list[SwitchReading[Any]]] = {}
     for reading in dict.fromkeys(readings):
         if reading.results is None:
@@ -50,7 +50,7 @@ def read_together(readings: Iterable[SwitchReading[Any]]) -> None:
 
 
 def reader_by_switch(tree: RenderedTree, readers: Iterable[SystemReader] = READERS) -> Mapping[str, SystemReader]:
-    """The reader of each switch whose text is in the tree."""
+    """Reader of each switch with text in the tree."""
     reader_of: dict[str, SystemReader] = {}
     for reader in readers:
         reader_of.update(dict.fromkeys(tree.devices_with(reader.file), reader))

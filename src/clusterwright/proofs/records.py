@@ -1,4 +1,4 @@
-"""Records that nodes leave of their isolation, and `verify` of its proofs: each as it was signed, with its content."""
+"""Signed records of nodes about their isolation, and of `verify` about its proofs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from clusterwright.signatures import is_signed, public_key_in
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A log that is whole: how many records, the first and the last one's time, the node, the last digest.
+    """Summary of an intact log: number of records, first and last time, node, and last digest.
 
-    ``wrong`` says, record by record, what was found open. ``pause_s`` is the longest time between two records, in
-    seconds, and ``paused`` when it began: a watch that was stopped leaves no record of that.
+    ``wrong`` lists the failed checks and differences of each record. ``pause_s`` is the longest time between two
+    records, in seconds, and ``paused`` the time of the record before it: a stopped watch leaves no record of its pause.
     """
 
     count: int
@@ -37,8 +37,8 @@ class Records:
 def read_records(path: Path, public_key: Path) -> Records:
     """Check every line's place, digest and signature.
 
-    Raises ChainError at the first line that was changed, moved or removed, or that another key signed, and
-    ClusterwrightError for a file that cannot be used. A missing end shows in the count alone.
+    Raises ChainError at the first line that was changed, moved, removed or signed with another key, and
+    ClusterwrightError for an unusable file. A missing end shows in the count alone.
     """
     key = public_key_in(public_key)
     if not path.exists():
@@ -78,7 +78,7 @@ def read_records(path: Path, public_key: Path) -> Records:
 
 
 def _pause(times: list[str]) -> tuple[int, str]:
-    """The longest time between two records in seconds, and the record that it follows."""
+    """Longest time between two records in seconds, with the time of the record before it."""
     read = [datetime.fromisoformat(time) for time in times]
     pauses = [(int((later - earlier).total_seconds()), at) for at, (earlier, later) in enumerate(pairwise(read))]
     pause, at = max(pauses, key=lambda pause: pause[0], default=(0, 0))

@@ -1,4 +1,4 @@
-"""The checks, in the order of their run."""
+"""All proof checks, in the order of their run."""
 
 from __future__ import annotations
 
@@ -80,4 +80,4 @@ CHECKS: tuple[ProofCheck, ...] = (
 )
 
 KINDS = frozenset().union(*(check.kinds for check in CHECKS))
-"""Every kind of file that a proof reads of a plan rendered in memory."""
+"""Every kind of file read by a proof of a plan rendered in memory."""

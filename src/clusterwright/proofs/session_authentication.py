@@ -1,4 +1,4 @@
-"""The authentication of a BGP session is the spec's: two ends that lost their secret at once agree."""
+"""Comparison of a BGP session's authentication with the spec: two ends without a secret would agree."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _VERSION = re.compile(r", version \S+$")
 
 
 def unlike_asked(session: Session, asked: SessionAuthentication) -> str:
-    """The difference between this end's authentication and the one that is ``asked`` for, "" without one.
+    """Difference between a session's authentication and the one requested by the spec, "" without one.
 
-    A value that was read back from a device does not show its name, and is taken for the secret's.
+    A value read back from a device does not show its name, and is taken for the secret's.
     """
     by = "TCP-MD5 with" if asked.method == "md5" else f"TCP-AO by {asked.algorithm} with key {asked.key_id},"
     if _VERSION.sub("", session.authentication) in {f"{by} the secret {asked.secret}", f"{by} a secret"}:

@@ -24,14 +24,14 @@ _LONG = 1 << 14  # bytes of a file whose text is packed while nobody reads it
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RenderedFile:
-    """One file of a device, or of the image of a group of devices; ``read`` gives its text. Compared by identity."""
+    """A file of a device or of an image shared by devices; ``read`` gives its text. Compared by identity."""
 
     device: str
     path: str
     kind: str
     read: Callable[[], str]
     content: Callable[[], bytes] | None = None
-    """Its bytes, for archives and what they are compared with; None in memory."""
+    """Bytes of the file, for archives and comparisons with them; None in memory."""
 
 
 def layered(
@@ -39,7 +39,7 @@ def layered(
 ) -> dict[tuple[str, str], Held]:
     """Values of every file by device and path: a device's own over those of its image.
 
-    ``images`` are the devices that take an image, with its values by path: one object for all its members.
+    ``images`` are the devices with an image, with its values by path: one object for all its members.
     """
     values: dict[tuple[str, str], Held] = {}
     for members, files in images:
@@ -50,24 +50,24 @@ def layered(
 
 
 Images = Iterable[tuple[Collection[str], Iterable[Artifact]]]
-"""Devices, with the files that all of them have beside their own."""
+"""Devices, with the files shared by all of them in addition to their own."""
 
 
 class PlannedFile(NamedTuple):
-    """A file that a spec renders: its ``kind`` and digest, and the text around its secrets where it has any."""
+    """A file rendered for a spec: its ``kind`` and digest, and the text around its secrets, if any."""
 
     kind: str
     sha256: str
     around_secrets: tuple[bytes, ...]
     bare: str = ""
-    """The digest of the lines that are no comments; "" where nobody knows which these are."""
+    """Digest of the lines without comments; "" for files of unknown comment syntax."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTree:
-    """The files that a spec renders, by device and path, and all ``devices`` there are.
+    """Files rendered for a spec, by device and path, and all its ``devices``.
 
-    Checks read files of ``kinds``. The folder need have those of ``needed`` kinds alone, all where that is None.
+    Checks read files of ``kinds``. The folder must have those of ``needed`` kinds, or all if that is None.
     """
 
     cluster: str
@@ -77,12 +77,12 @@ class ExpectedTree:
     needed: frozenset[str] | None
 
     def kind(self, device: str, path: str) -> str:
-        """The kind of a file, "" for one that the spec does not render."""
+        """Kind of a file; "" for a file outside the spec."""
         planned = self.files.get((device, path))
         return planned.kind if planned is not None else ""
 
     def has(self, device: str, path: str, content: bytes) -> bool:
-        """Whether the spec renders just this for the device, but for comments and values in places of secrets."""
+        """Whether this content is rendered for the device, apart from comments and values in places of secrets."""
         planned = self.files.get((device, path))
         if planned is None:
             return False
@@ -92,7 +92,7 @@ class ExpectedTree:
         return re.fullmatch(value.join(map(re.escape, planned.around_secrets)), content) is not None
 
     def strangers(self, devices: Iterable[str], path: str, content: bytes) -> Iterator[str]:
-        """The ``devices`` for which the spec renders other content; compared once for equal expectations."""
+        """The ``devices`` with other rendered content; compared once for equal expectations."""
         is_expected: dict[PlannedFile | None, bool] = {}
         for device in devices:
             planned = self.files.get((device, path))
@@ -111,7 +111,7 @@ def rendering_of(
     needed: Iterable[str] | None = None,
     images: Images = (),
 ) -> ExpectedTree:
-    """The expected tree of a folder: digests of all ``artifacts`` of a spec, and of the files of ``images``.
+    """Expected tree of a folder: digests of all ``artifacts`` of a spec, and of the files of ``images``.
 
     For the sets of kinds see ExpectedTree.
     """
@@ -154,7 +154,7 @@ def _around_secrets(content: bytes) -> tuple[bytes, ...]:
 
 
 class PlainText(Protocol):
-    """The text that a spec renders without its ``extra_config``."""
+    """Text rendered for a spec without its ``extra_config``."""
 
     @property
     def devices(self) -> Collection[str]:
@@ -162,21 +162,20 @@ class PlainText(Protocol):
 
     @property
     def amended(self) -> frozenset[str]:
-        """The switches with text of ``extra_config``."""
+        """Switches with text of ``extra_config``."""
 
     def differing(self, device: str, path: str, text: str) -> Iterable[Keys]:
-        """The keys of all values of a switch's file that are not the rendered ones. Raises ValueError."""
+        """Keys of all values different from the rendered ones in a switch's file. Raises ValueError."""
 
 
 @dataclass(frozen=True, eq=False)
 class RenderedTree:
-    """All files that checks may read, by (device, path).
+    """All files available to checks, by (device, path).
 
-    ``declaration`` is the spec's, None where there is only a folder: a tree cannot vouch for itself. Compared by
-    identity, so that parsed text can be remembered for it. ``rendering`` are the files that a folder ought to hold by
-    the spec, None without one; a tree that ``is_read_back`` comes from devices, without a manifest. ``others`` are
-    its files that are not as the spec renders them. ``plain`` is the text that values are compared with, None without
-    one.
+    ``declaration`` is the spec's, None for a folder alone: a tree cannot vouch for itself. Compared by identity, so
+    that parsed text can be cached for it. ``rendering`` are the files expected in a folder by the spec, None without
+    one; a tree that ``is_read_back`` comes from devices, without a manifest. ``others`` are files different from the
+    rendered ones. ``plain`` is the text for comparing values, None without one.
     """
 
     cluster: str
@@ -187,17 +186,16 @@ class RenderedTree:
     others: tuple[tuple[str, str], ...] = ()
     plain: PlainText | None = None
     read_by_none: tuple[str, ...] = ()
-    """The kinds of files that the spec renders and no check reads."""
+    """Kinds of files rendered for the spec and read by no check."""
     untried: tuple[str, ...] = ()
-    """What the spec chooses of which no program has read what is rendered."""
+    """Choices of the spec whose rendered text has not been read by the program it is for."""
     unreadable: dict[RenderedFile, str] = field(default_factory=dict)
-    """What is wrong with files that no reader could take apart: filled in as they are read."""
+    """Errors of files that no reader could parse; filled in by reading."""
     left_open: dict[tuple[str, RenderedFile], list[tuple[str, frozenset[str]]]] = field(default_factory=dict)
-    """By device and file, text whose meaning is not known, and the claims that it leaves open: filled in as it is read.
-    """
+    """Text of unknown meaning by device and file, with the claims left open by it; filled in by reading."""
 
     def left_open_for(self, claim: str) -> frozenset[str]:
-        """Names of the devices with unread text that decides a claim."""
+        """Names of the devices with unread text relevant to a claim."""
         return frozenset(
             device
             for (device, file), errors in self.left_open.items()
@@ -205,21 +203,21 @@ class RenderedTree:
         )
 
     def devices_with(self, path: str) -> tuple[str, ...]:
-        """Names of the devices that have a file at ``path``, in order."""
+        """Names of the devices with a file at ``path``, in order."""
         return self._by_path.get(path, ())
 
     @property
     def paths(self) -> Collection[str]:
-        """The paths of all devices' files."""
+        """Paths of all devices' files."""
         return self._by_path.keys()
 
     @cached_property
     def devices(self) -> frozenset[str]:
-        """Names of all devices that have a file."""
+        """Names of all devices with a file."""
         return frozenset(device for device, _ in self.files)
 
     def below(self, folders: str | tuple[str, ...]) -> list[tuple[str, str]]:
-        """Device and path, in order, of the files whose paths begin with one of ``folders``."""
+        """Device and path, in order, of the files below one of ``folders`` (path prefixes)."""
         paths = [path for path in self._by_path if path.startswith(folders)]
         places: list[tuple[str, str]] = []
         for path in paths:
@@ -227,7 +225,7 @@ class RenderedTree:
         return sorted(places)
 
     def devices_below(self, folder: str) -> frozenset[str]:
-        """Names of the devices with a file whose path begins with ``folder``."""
+        """Names of the devices with a file below ``folder`` (path prefix)."""
         paths = [path for path in self._by_path if path.startswith(folder)]
         return frozenset(chain.from_iterable(self._by_path[path] for path in paths))
 
@@ -240,7 +238,7 @@ class RenderedTree:
 
     @cached_property
     def lacking(self) -> Mapping[tuple[str, str], str]:
-        """The files that the folder has not and needs, in order, with their kinds."""
+        """Missing files required in the folder, in order, with their kinds."""
         if self.rendering is None:
             return {}
         planned, needed = self.rendering.files, self.rendering.needed
@@ -250,7 +248,7 @@ class RenderedTree:
     def in_parts(self, devices: Collection[str], count: int) -> Iterator[RenderedTree]:
         """Trees of the files of ``count`` of these devices each, then one of all other files.
 
-        A reader that takes a tree part by part need remember no more than one of them.
+        A reader of one part after another needs to cache no more than one of them.
         """
         files_by_device: dict[str, dict[tuple[str, str], RenderedFile]] = {device: {} for device in sorted(devices)}
         others: dict[tuple[str, str], RenderedFile] = {}
@@ -262,7 +260,7 @@ class RenderedTree:
         yield replace(self, files=others)
 
     def text(self, device: str, path: str) -> str | None:
-        """The text of a file, None where the device has none."""
+        """Text of a file; None for a device without it."""
         file = self.files.get((device, path))
         return file.read() if file is not None else None
 
@@ -274,7 +272,7 @@ def tree_of(
     images: Images = (),
     plain: PlainText | None = None,
 ) -> RenderedTree:
-    """The tree of artifacts held in memory, and of ``images``."""
+    """Tree of artifacts held in memory, and of ``images``."""
     own_files = {(artifact.device, artifact.path): _in_memory(artifact) for artifact in artifacts}
     shared = [(members, {artifact.path: _shared(artifact) for artifact in files}) for members, files in images]
     return RenderedTree(cluster, layered(own_files, shared), declaration, plain=plain)
@@ -285,7 +283,7 @@ def _in_memory(artifact: Artifact) -> RenderedFile:
 
 
 def _reader(source: bytes | Callable[[], str]) -> Callable[[], str]:
-    """A source that gives a text again and again. A long one is not kept: switches have hundreds of megabytes."""
+    """Repeatable source of a text. Long texts are packed or made again: those of switches take hundreds of MB."""
     if not isinstance(source, bytes):
         return partial(_made, source)
     if len(source) < _LONG:
@@ -299,11 +297,11 @@ def _unpacked(packed: bytes) -> str:
 
 @lru_cache(maxsize=256)
 def _made(make: Callable[[], str]) -> str:
-    """A text that several readers ask for one after another."""
+    """Text of one of the last files read, cached for several readers."""
     return make()
 
 
 def _shared(artifact: Artifact) -> RenderedFile:
-    """As one of a device, with its text kept: as many read it as take the image."""
+    """File of an image, with its text cached for all its members."""
     file = _in_memory(artifact)
     return RenderedFile(device=file.device, path=file.path, kind=file.kind, read=cache(file.read))

@@ -1,6 +1,6 @@
-"""Closed world: text that no reader knows leaves the claims that it could touch not proven, wherever it stands.
+"""Closed world: text of unknown meaning leaves every claim it could affect not proven, on any device.
 
-A line that the spec's ``extra_config`` vouches for does not, and every verdict that it could touch notes it.
+A line accepted in the spec's ``extra_config`` does not; every verdict that it could affect has a note on it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SHOWN = 3  # different texts in one answer
 
 
 class UnreadPlace(NamedTuple):
-    """Unread text on a device; ``because`` is the reason by which the spec vouches for it, "" where none does."""
+    """Unread text on a device; ``because`` is the spec's reason for accepting it, "" without one."""
 
     device: str
     kind: str
@@ -51,13 +51,13 @@ class UnreadPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Text that a check did not read: as a reason that it is not proven, "" without one, and as notes."""
+    """Text not read by a check: a reason for an open claim, "" without one, and notes."""
 
     places: tuple[UnreadPlace, ...]
 
     @property
     def reason(self) -> str:
-        """Why nothing is proven, with the first places of the different texts."""
+        """Reason for an open claim, with the first places of the different texts."""
         open_places = [place for place in self.places if not place.because]
         unknown = [place for place in open_places if not place.what.differs]
         differing = [place for place in open_places if place.what.differs]
@@ -71,7 +71,7 @@ class Left:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on text that the spec vouches for, by reason."""
+        """Notes on text accepted by the spec, by reason."""
         reasons: dict[str, list[UnreadPlace]] = {}
         for place in self.places:
             if place.because:
@@ -83,7 +83,7 @@ class Left:
 
 
 def left_by(tree: RenderedTree, checks: frozenset[str], kinds: frozenset[str]) -> Left:
-    """Unread text in files of these ``kinds``, or of no known one, that could touch checks of these names."""
+    """Unread text that could affect these checks, in files of these ``kinds`` or of no known kind."""
     return Left(
         tuple(
             place
@@ -94,7 +94,7 @@ def left_by(tree: RenderedTree, checks: frozenset[str], kinds: frozenset[str]) -
 
 
 def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
-    """Files of switches that could not be taken apart: no claim on the device can be checked."""
+    """Files of switches that could not be parsed: no claim on the device can be checked."""
     for file, error in tree.unreadable.items():
         if tree.files.get((file.device, file.path)) is file:  # trees with some other files share what is known
             yield UnreadPlace(
@@ -135,7 +135,7 @@ def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
 
 
 def _reason(reasons: Mapping[tuple[str | None, str], str], path: str, what: Unread) -> str:
-    """Why the spec vouches for a place, or, of a value, for one of the objects that it stands in; "" if it does not."""
+    """The spec's reason for accepting a place, or an object around a value; "" without one."""
     place = what.text
     while place:
         reason = reasons.get((path, place)) or reasons.get((None, place), "")
@@ -146,7 +146,7 @@ def _reason(reasons: Mapping[tuple[str | None, str], str], path: str, what: Unre
 
 
 def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
-    """Files that the spec renders otherwise or not at all.
+    """Files of the folder rendered otherwise or not at all.
 
     Where no reader takes in every line (archives, files tried on a host alone), the claims made of the file are not
     proven. A program could undo any claim; anything else of a kind that no check reads leaves the folder itself
@@ -195,7 +195,7 @@ def _of_switches(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, .
 
 
 def _of_values(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
-    """Values of switches' files that no fact reads, and that are not the rendered ones."""
+    """Values of switches' files different from the rendered ones and read by no fact."""
     if tree.plain is None:
         return
     others = frozenset(tree.others)
@@ -225,7 +225,7 @@ def _differing_values(tree: RenderedTree, plain: PlainText, device: str, path: s
 
 
 def _line_of_keys(text: str, keys: Keys) -> int:
-    """The line of a value; for a missing value, the line of the nearest parent."""
+    """Line of a value; for a missing value, the line of the nearest parent."""
     quote = '"' if text.lstrip()[:1] == "{" else ""
     mark = tuple(f"{quote}{key}{quote}" if key[0] != "[" else key.partition("=")[2][:-1] for key in keys if key)
     for count in range(len(mark), 0, -1):
@@ -236,7 +236,7 @@ def _line_of_keys(text: str, keys: Keys) -> int:
 
 
 def _of_managers(tree: RenderedTree) -> Iterator[UnreadPlace]:
-    """Options of subnet managers that nobody knows."""
+    """Unknown options of subnet managers."""
     for device, folder in places(tree):
         path = f"{folder}/{CONFIG}"
         for what in options_unread(path, tree.text(device, path) or ""):

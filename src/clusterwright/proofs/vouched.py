@@ -1,4 +1,4 @@
-"""Text of `extra_config` that no reader knows and that the spec vouches for."""
+"""Text of `extra_config` of unknown meaning, accepted by the spec with a reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clusterwright.plan.model import Device, Plan
 
 
 def vouched_on(plan: Plan, device: Device) -> Mapping[tuple[str | None, str], str]:
-    """Text that the spec vouches for on a device; `router bgp` without a number is its own process there."""
+    """Reasons by accepted text on a device; `router bgp` without a number is the device's own process."""
     reasons = {}
     for addition in plan.spec.extra_config:
         if not addition.concerns(device.name, device.role, device.fabric):

@@ -1,4 +1,4 @@
-"""A border's session: it comes up with the neighbour alone, and learns and announces planned prefixes alone.
+"""BGP session of a border: only the planned neighbour can open it, and only planned prefixes are exchanged.
 
 Its policies and prefix lists are compared with the zones on either side.
 """
@@ -36,13 +36,13 @@ from clusterwright.switches.readers import READERS
 _LEARNT, _ANNOUNCED = "learnt", "announced"
 _Fault = tuple[Mark, str]
 _Network = tuple[int, int]
-"""An address and a length."""
+"""An address and a prefix length."""
 
 
 def border_route_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Every prefix that a border learns or announces and should not, and every one that it should and does not.
+    """Differences between a border's session, learnt and announced prefixes, and the declared ones.
 
-    Raises VerifyError for a switch whose text does not parse.
+    Raises VerifyError for a switch with text that does not parse.
     """
     drained = tree.declaration.drained if tree.declaration is not None else frozenset[str]()
     for border in declared.borders:
@@ -85,7 +85,7 @@ def _border(
 
 
 def _link(router: Router, border: DeclaredBorder) -> Iterator[_Fault]:
-    """Faults of the border's port, which keep the session from coming up."""
+    """Faults of the border's port that keep the session down."""
     near = packed(address(border.version, border.switch_address))
     far = packed(address(border.version, border.neighbour))
     port = next((port for port in router.ports if port.name == border.port), None)
@@ -97,7 +97,7 @@ def _link(router: Router, border: DeclaredBorder) -> Iterator[_Fault]:
 
 
 def _neighbour(session: Session, border: DeclaredBorder) -> Iterator[_Fault]:
-    """Faults that let another neighbour speak, or let the neighbour announce more than it has."""
+    """Faults in a session's AS, authentication, hold time and route limit."""
     if session.remote_as != border.asn:
         yield session.as_mark, f"the neighbour is AS {border.asn}, and the session expects AS {session.remote_as}"
     if border.authentication is not None and (fault := unlike_asked(session, border.authentication)):
@@ -115,7 +115,7 @@ def _neighbour(session: Session, border: DeclaredBorder) -> Iterator[_Fault]:
 
 
 def _unoriginated(router: Router, border: DeclaredBorder, declared: DeclaredIsolation) -> Iterator[_Fault]:
-    """The switch's own prefixes that the outside should learn, and that BGP does not take up here."""
+    """The switch's own prefixes missing from BGP although the outside should learn them."""
     taken = {prefix for prefix, _ in router.networks}
     for low, length in _inside(declared, border, border.switch):
         prefix = f"{address(border.version, low)}/{length}"
@@ -124,7 +124,7 @@ def _unoriginated(router: Router, border: DeclaredBorder, declared: DeclaredIsol
 
 
 def _inside(declared: DeclaredIsolation, border: DeclaredBorder, switch: str = "") -> tuple[_Network, ...]:
-    """Host subnets, whole, of zones that have a flow with the zones behind a border, and loopbacks of such zones.
+    """Whole host subnets and loopbacks of zones with a flow to or from the zones behind a border.
 
     ``switch`` limits them to those of one switch; "" gives those of the whole fabric.
     """
@@ -151,7 +151,7 @@ def _inside(declared: DeclaredIsolation, border: DeclaredBorder, switch: str = "
 
 
 def _loopbacks(declared: DeclaredIsolation, border: DeclaredBorder, inside: Ranges, switch: str) -> Iterator[int]:
-    """The loopbacks among addresses, from which switches of a border's fabric ask servers."""
+    """Loopbacks among addresses, used by switches of a border's fabric as the source of requests to servers."""
     bounds: list[Interval] = []
     for edge in declared.edges:
         if edge.fabric == border.fabric:
@@ -226,5 +226,5 @@ def _lists(
 
 
 def _place(term: Term, rule: PrefixRule | None) -> Mark:
-    """Where a term's list stands, or an entry of it."""
+    """Mark of a term's list, or of an entry in it."""
     return (f"{term.list_name}\n", *((f" {shown_prefix(rule.within)}",) if rule is not None else ()))

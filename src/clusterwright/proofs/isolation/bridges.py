@@ -1,7 +1,7 @@
-"""Bridges of containers: the packets that a node forwards for them, takes for them, and sends to them.
+"""Container bridges of a node: packets forwarded, received and sent for them.
 
-Packets are compared as they are before other programs write another destination into them: what the filter lets in at
-prerouting holds for ports that Docker publishes, and what it forwards to a bridge asks for no destination again.
+Packets are compared as they are before other programs rewrite their destination: packets accepted at prerouting reach
+ports published by Docker, and no rule for forwarding to a bridge checks a destination again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FAMILIES = {4: V4, 6: V6}
 
 
 def to_containers(bridges: Sequence[DeclaredBridge], nics: Nics, interfaces: InterfaceNumbers) -> PacketSet:
-    """New packets from outside to addresses of containers, which answer at published ports of their node alone."""
+    """New packets from outside to container addresses; containers answer only at published ports of their node."""
     outside = _outside(nics, interfaces)
     boxes = []
     for bridge in bridges:
@@ -44,7 +44,7 @@ def to_containers(bridges: Sequence[DeclaredBridge], nics: Nics, interfaces: Int
 
 
 def sent_to_containers(bridges: Sequence[DeclaredBridge], interfaces: InterfaceNumbers) -> PacketSet:
-    """The packets of a node to its own containers."""
+    """Packets from a node to its own containers."""
     boxes = []
     for bridge in bridges:
         for version, addresses in bridge.addresses:
@@ -59,7 +59,7 @@ def forwarded(
     nics: Nics,
     interfaces: InterfaceNumbers,
 ) -> PacketSet:
-    """The packets that a node should forward; none without a bridge."""
+    """Packets that a node should forward; none without a bridge."""
     inner = [*_inward(declared, bridges, zones, nics, interfaces)]
     for bridge in bridges:
         inner += _of_bridge(declared, bridge, zones, nics, interfaces)
@@ -78,7 +78,7 @@ def _inward(
     nics: Nics,
     interfaces: InterfaceNumbers,
 ) -> Iterator[Box]:
-    """What flows open towards the node, to any of its bridges: the port is the one that the node publishes."""
+    """Packets permitted by flows towards the node, to any of its bridges, at the port published by the node."""
     if not bridges:
         return
     inside = interfaces.of(*(bridge.interface for bridge in bridges))
@@ -98,7 +98,7 @@ def _of_bridge(
     nics: Nics,
     interfaces: InterfaceNumbers,
 ) -> Iterator[Box]:
-    """Known connections of containers, packets among them, and what they open as their node may."""
+    """Established connections of containers, packets between them, and connections permitted to their node."""
     inside = interfaces.of(bridge.interface)
     yield box(ct=KNOWN, iif=inside)
     yield box(ct=KNOWN, oif=inside)
@@ -113,7 +113,7 @@ def _of_bridge(
 
 
 def _within(bridges: Sequence[DeclaredBridge], interfaces: InterfaceNumbers) -> PacketSet:
-    """The packets from a bridge to the same one, which its containers send each other."""
+    """Packets between containers of the same bridge."""
     valid = WHOLE[CT] - values(INVALID)
     boxes = []
     for bridge in bridges:
@@ -123,5 +123,5 @@ def _within(bridges: Sequence[DeclaredBridge], interfaces: InterfaceNumbers) -> 
 
 
 def _outside(nics: Nics, interfaces: InterfaceNumbers) -> Ranges:
-    """The numbers of a node's interfaces on fabrics."""
+    """Numbers of a node's interfaces on fabrics."""
     return interfaces.of(*chain.from_iterable(nics.values()))

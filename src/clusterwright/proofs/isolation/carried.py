@@ -1,7 +1,7 @@
-"""Flows that no path carries: filters permit them, and the network does not join the two ends.
+"""Permitted flows without a path in the network between their ends.
 
-Filters decide which packets may pass, cables which can. Two hosts meet on a fabric as in ``reachability``; an address
-outside is met at the switch of a border that names its zone.
+Filters decide which packets may pass, cables which can. Two hosts are connected on a fabric as in ``reachability``; an
+address outside is reached at the switch of a border that names its zone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Reach = tuple[tuple[str, int], ...]  # fabric and bits of the switches over whi
 
 
 def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Every flow that is permitted between two hosts without a path between them, with such a pair."""
+    """Permitted flows between hosts without a path, with one such pair each."""
     if not has_network(tree) or _unread(tree):
         return
     wiring_by_fabric = wirings(tree)
@@ -41,7 +41,7 @@ def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
 
 
 def uncarried_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
-    """Zones outside that flows name and no border leads to: the spec has no path there, and nothing proves it."""
+    """Outside zones of flows without a border: the spec has no path there, and nothing proves one."""
     if unread := _unread(tree):
         yield f"whether anything carries the flows was not judged: there is no text of {and_more(unread, 3)}"
     bordered = set(chain.from_iterable(border.zones for border in declared.borders))
@@ -59,7 +59,7 @@ def uncarried_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
 
 
 def _unread(tree: RenderedTree) -> list[str]:
-    """Planned Ethernet switches that the tree has no text of."""
+    """Planned Ethernet switches without text in the tree."""
     declaration = tree.declaration
     if declaration is None:
         return []
@@ -70,7 +70,7 @@ def _unread(tree: RenderedTree) -> list[str]:
 def _members(
     declared: DeclaredIsolation, wiring_by_fabric: Mapping[str, Wiring]
 ) -> Mapping[str, Mapping[_Reach, tuple[str, str]]]:
-    """For each zone, the different sets of switches that its devices reach: each with one device and its switch."""
+    """Distinct sets of switches reached by the devices of each zone, with one device and its switch each."""
     reach: dict[str, dict[str, int]] = {}
     place: dict[tuple[str, str], str] = {}
     for name, wiring in wiring_by_fabric.items():
@@ -100,7 +100,7 @@ def _parted(
     flow: DeclaredFlow,
     fabrics: frozenset[str],
 ) -> tuple[str, str, str] | None:
-    """Two hosts of a flow that share a fabric and meet on none, and the first one's switch."""
+    """Two hosts of a flow without a common switch on a shared fabric, with the first host's switch."""
     both = {name for name in fabrics if declared.zone[flow.source].on(name) and declared.zone[flow.target].on(name)}
     ends = [_within(members[zone], both) for zone in (flow.source, flow.target)]
     for reach, (device, switch) in ends[0].items():
@@ -119,7 +119,7 @@ def _meet(one: _Reach, other: _Reach) -> bool:
 
 
 def _within(members: Mapping[_Reach, tuple[str, str]], fabrics: set[str]) -> Mapping[_Reach, tuple[str, str]]:
-    """The entries that lead over ``fabrics``."""
+    """Entries restricted to ``fabrics``."""
     on_fabrics: dict[_Reach, tuple[str, str]] = {}
     for reach, device in members.items():
         limited = tuple((fabric, switches) for fabric, switches in reach if fabric in fabrics)
@@ -134,9 +134,9 @@ def _cut_off(
     wiring_by_fabric: Mapping[str, Wiring],
     flow: DeclaredFlow,
 ) -> tuple[str, str, str] | None:
-    """A host of a flow with a zone behind borders that reaches none of these borders.
+    """A host unable to reach any border of a flow's outside zone.
 
-    The two ends in the flow's direction, and the host's switch.
+    Returns the two ends in the flow's direction, and the host's switch.
     """
     plain = {fabric.name for fabric in declared.fabrics if fabric.technology == "ethernet"}
     for inside, outside in ((flow.source, flow.target), (flow.target, flow.source)):

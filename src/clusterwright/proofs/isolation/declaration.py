@@ -1,6 +1,6 @@
-"""The declaration behind a plan: from the spec's zones and flows and the planned addresses, by no renderer's code.
+"""Declared isolation of a plan: from the spec's zones and flows and the planned addresses, without the renderers.
 
-The plan gives the owner of an address to writers too; permitted packets between zones are worked out here as sets.
+The plan gives the owner of an address to renderers too; permitted packets between zones are derived here as sets.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _prefixes(plan: Plan, border: Border) -> Iterator[tuple[int, int]]:
 
 
 def declared_of(plan: Plan) -> DeclaredIsolation:
-    """The isolation that the spec behind a plan declares."""
+    """Isolation declared by the spec behind a plan."""
     ports: dict[tuple[str, str], dict[str, tuple[str, str]]] = defaultdict(dict)
     addresses: dict[tuple[int, int], tuple[str, str]] = {}
     management: dict[str, str] = {}
@@ -177,12 +177,12 @@ def _operators(site: Site) -> dict[str, DeclaredLogin]:
 
 
 def _end(operator: Operator) -> str:
-    """What stands before a key that ends, spelt here and not by the writer's words."""
+    """Prefix of a key with an end, spelt here independently of the renderer."""
     return f'expiry-time="{operator.until:%Y%m%d}235959" ' if operator.until is not None else ""
 
 
 def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLogin]:
-    """The operators, with the accounts that lines of ``extra_config`` add on a switch: these are planned too."""
+    """Operators, with the accounts added in ``extra_config`` on a switch: these are planned too."""
     if device is None or device.kind != "switch" or not plan.spec.extra_config:
         return {}
     system = system_of(plan.spec.catalogue[device.model])

@@ -1,4 +1,4 @@
-"""The isolation of a spec: zones as addresses, the flows between them, the place of each device. All else is denied."""
+"""Isolation of a spec: zones as addresses, the flows between them, the place of each device. All else is denied."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ZonePart:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredZone:
-    """A zone; ``is_ports`` is True for one that stands for a whole fabric and so holds switches' management ports."""
+    """A zone; ``is_ports`` is True for a zone of a whole fabric, including switches' management ports."""
 
     name: str
     kind: str
@@ -39,13 +39,13 @@ class DeclaredZone:
     parts: tuple[ZonePart, ...]
 
     def on(self, fabric: str) -> bool:
-        """True when the zone has addresses on a fabric."""
+        """True for a zone with addresses on a fabric."""
         return any(part.fabric == fabric for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFlow:
-    """A flow; ``ports`` are destination ports, None where every port is meant or the protocol has none."""
+    """A flow; ``ports`` are destination ports, None for every port and for protocols without ports."""
 
     name: str
     source: str
@@ -73,11 +73,10 @@ class DeclaredFabric:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredEdge:
-    """A switch where hosts enter: ``subnet`` are the addresses behind it, ``ports`` lead to (device, port) there.
+    """A switch with host ports: ``subnet`` are the addresses behind it, ``ports`` lead to (device, port) there.
 
-    ``gateway`` is the switch's own address there, None where each host has a link of its own. ``relays`` says that
-    hosts get their addresses through the switch, and so may ask for one: it then asks from ``relay_source`` for them,
-    None where it has no such address.
+    ``gateway`` is the switch's own address there, None if each host has its own link. With ``relays`` the switch relays
+    DHCP for its hosts, so these may send requests; ``relay_source`` is its source address, None without one.
     """
 
     switch: str
@@ -93,8 +92,8 @@ class DeclaredEdge:
 class DeclaredBorder:
     """A session with a network outside, over a switch's port; ``zones`` lie behind it.
 
-    ``prefixes`` are theirs in its IP version, as addresses and lengths, each as its zone writes it. The neighbour is
-    of AS ``asn``, and both ends authenticate by ``authentication``, where the spec asks for it.
+    ``prefixes`` are theirs in its IP version, as addresses and lengths, each as its zone writes it. The neighbour is of
+    AS ``asn``, and both ends use ``authentication``, if the spec sets it.
     """
 
     name: str
@@ -112,8 +111,7 @@ class DeclaredBorder:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredLogin:
-    """An operator on switches: the public ``keys`` (type and key), whether a password opens the account as well, and
-    whether it may change them."""
+    """An operator on switches: public ``keys`` (type and key), password login, right to change the configuration."""
 
     keys: frozenset[str]
     has_password: bool
@@ -122,17 +120,17 @@ class DeclaredLogin:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredManagement:
-    """The site's logins and servers for switches of one system."""
+    """Logins and servers of the site for switches of one system."""
 
     logins: Mapping[str, DeclaredLogin]
     snmp_users: frozenset[str]
     asked: Mapping[str, frozenset[tuple[int, int]]]
-    """By service, the servers that they ask."""
+    """Servers by service."""
     untold: tuple[str, ...]
-    """Keys of the spec of which the system has no place for all values, and why."""
+    """Keys of the spec with values unsupported by the system, with the reason."""
 
     def unasked(self, what: str, servers: Iterable[str]) -> tuple[str, ...]:
-        """The planned servers for ``what`` that are not among ``servers``."""
+        """Planned servers for a service missing from ``servers``."""
         asked = set()
         for server in servers:
             with suppress(ValueError):  # a name: isolation says so
@@ -142,18 +140,18 @@ class DeclaredManagement:
 
 @dataclass(frozen=True, eq=False)
 class DeclaredIsolation:
-    """The whole matrix, and the places that enforce it. Compared by identity, so that results can be cached by it.
+    """The whole matrix, and the places enforcing it. Compared by identity, so that results can be cached by it.
 
-    ``zones_of`` are the zones of each node, ``imaged`` the nodes with an image, ``addresses`` all hosts' addresses
-    with device and port. ``management`` are the management ports of switches: device to fabric. ``plumbing`` are
-    other addresses that routes may lead to, with their version: switches' own, and the site's servers. ``networks``
+    ``zones_of`` are the zones of each node, ``imaged`` the nodes with an image, ``addresses`` all hosts' addresses with
+    device and port. ``management`` are the management ports of switches: device to fabric. ``plumbing`` are other
+    permitted destinations of routes, with their version: switches' own addresses, and the site's servers. ``networks``
     are all addresses of each fabric by IP version, of hosts and of its switches, ``switches`` the fabric of each
-    switch. ``linked`` are the ports of each switch that a cable or a border is planned for.
+    switch. ``linked`` are the ports of each switch with a planned cable or border.
 
-    ``logins`` are the operators of switches, ``added_logins`` by switch the same with the accounts that the spec adds
-    there by hand, and ``snmp_users`` the users of SNMP. ``servers`` are by service (`facts.reader`) those that
-    switches may ask or report to; ``managed`` has by system the part of it that the system takes. ``collecting`` is
-    the port at which collectors ask switches, None where the spec has no telemetry.
+    ``logins`` are the operators of switches, ``added_logins`` by switch the same with the accounts of ``extra_config``,
+    and ``snmp_users`` the users of SNMP. ``servers`` are by service (`facts.reader`) the servers that switches may use;
+    ``managed`` has by system the part supported by the system. ``collecting`` is the port of switches for telemetry
+    collectors, None without telemetry.
     """
 
     zones: tuple[DeclaredZone, ...]
@@ -174,27 +172,27 @@ class DeclaredIsolation:
     snmp_users: frozenset[str]
     servers: Mapping[str, frozenset[tuple[int, int]]]
     lease_servers: Mapping[str, frozenset[tuple[int, int]]]
-    """By fabric, the DHCP servers that its switches may relay requests of their hosts to."""
+    """Permitted DHCP servers for the relays of each fabric's switches."""
     managed: Mapping[str, DeclaredManagement]
     collecting: int | None = None
     fabric_sources: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """The version and number of the address that each switch without a management port asks servers from."""
+    """Version and number of the source address of requests to servers, by switch without a management port."""
     login_service: tuple[str, int] = ("tcp", 49)
-    """The protocol and port of the servers that say who operators are."""
+    """Protocol and port of the login servers (AAA)."""
     beside_others: frozenset[str] = frozenset()
-    """Nodes that somebody else installed: other programs have tables there too."""
+    """Nodes installed by another owner: other programs have tables there too."""
     networks_elsewhere: frozenset[str] = frozenset()
-    """Nodes whose own systems set up their interfaces."""
+    """Nodes with interfaces configured by their own system."""
     bridges: Mapping[str, tuple[DeclaredBridge, ...]] = field(default_factory=dict)
-    """By node, the bridges of containers that its filter forwards packets of."""
+    """Container bridges with forwarding in the node's filter, by node."""
     internet: tuple[str, ...] = ()
-    """What flows open between zones and the internet, in words."""
+    """Openings between zones and the internet by flows, in words."""
     default_gateways: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
-    """By node that a flow joins with the internet, the version and number of each interface's gateway."""
+    """Version and number of each interface's gateway, by node with a flow to or from the internet."""
 
     @cached_property
     def known(self) -> Mapping[int, Ranges]:
-        """All addresses that a route may lead to, by IP version."""
+        """Permitted destinations of routes, by IP version."""
         addresses = {**self._plumbed}
         for zone in self.zones:
             for part in zone.parts:
@@ -204,7 +202,7 @@ class DeclaredIsolation:
         return addresses
 
     def ports_by_zones(self, edge: DeclaredEdge) -> Mapping[tuple[str, ...], list[str]]:
-        """The ports of a switch to hosts, by the zones that these hosts are in on its fabric."""
+        """Ports of a switch to hosts, by the zones of these hosts on its fabric."""
         on_fabric = {zone.name for zone in self.zones if zone.on(edge.fabric)}
         ports: dict[tuple[str, ...], list[str]] = {}
         for port, (host, _) in edge.ports.items():
@@ -214,12 +212,12 @@ class DeclaredIsolation:
 
     @cached_property
     def link_at(self) -> Mapping[tuple[str, str], tuple[int, int]]:
-        """By device and port of a host, the two addresses of its link where it has one of its own."""
+        """The two addresses of a host's own link, by device and port."""
         return {end: (number - number % 2, number - number % 2 + 1) for (_, number), end in self.addresses.items()}
 
     @cached_property
     def _plumbed(self) -> Mapping[int, Ranges]:
-        """The addresses of ``plumbing`` by IP version."""
+        """Addresses of ``plumbing`` by IP version."""
         bounds: dict[int, list[tuple[int, int]]] = {4: [], 6: []}
         for version, addresses in self.plumbing:
             bounds[version].extend(addresses.bounds)
@@ -227,21 +225,21 @@ class DeclaredIsolation:
 
     @property
     def _beyond(self) -> frozenset[tuple[str, int, int]]:
-        """Switches with the version and number of the addresses that they have a session with at a border."""
+        """Switch, IP version and number of each neighbour's address at borders."""
         return frozenset((border.switch, border.version, border.neighbour) for border in self.borders)
 
     @cached_property
     def _border_ends(self) -> frozenset[tuple[str, int, int]]:
-        """Switches with the version and number of their own addresses at borders."""
+        """Switch, IP version and number of each switch address at borders."""
         return frozenset((border.switch, border.version, border.switch_address) for border in self.borders)
 
     def relays(self, fabric: str) -> Ranges:
-        """The addresses from which switches of a fabric ask boot servers for their hosts."""
+        """Source addresses of the DHCP relays of a fabric."""
         return self._relays.get(fabric, EMPTY)
 
     @cached_property
     def _relays(self) -> Mapping[str, Ranges]:
-        """By fabric, as ``relays`` says."""
+        """Source addresses of DHCP relays, by fabric."""
         relays: dict[str, list[int]] = {}
         for edge in self.edges:
             if edge.relays and edge.relay_source is not None:
@@ -249,7 +247,7 @@ class DeclaredIsolation:
         return {fabric: values(*sources) for fabric, sources in relays.items()}
 
     def unmet(self, switch: str, neighbour: str) -> str:
-        """The fault of an address that a switch has a BGP session with; "" where a link or border is planned there.
+        """Fault of a BGP neighbour's address at a switch; "" for a planned link or border.
 
         Hosts have no sessions. Raises ValueError for text that is no address.
         """
@@ -259,15 +257,15 @@ class DeclaredIsolation:
         return f"a BGP session with {neighbour}, which is on no planned link and at no border"
 
     def serves(self, what: str, server: str, switch: str) -> bool:
-        """True where the spec has this server for a service of a switch. Raises ValueError for no address."""
+        """True for a server of the spec for a service of a switch. Raises ValueError for text that is no address."""
         if what == LEASES:
             return _server(server) in self.lease_servers.get(self.switches.get(switch, ""), frozenset())
         return _server(server) in self.servers[what]
 
     def knows(self, text: str) -> bool:
-        """True for a prefix, or an address with or without the length of its network, that begins on a planned network.
+        """True for a prefix, or an address with or without the length of its network, beginning on a planned network.
 
-        Raises ValueError for what is no address.
+        Raises ValueError for text that is no address.
         """
         return self._is_known(*_begins(text))
 
@@ -275,11 +273,11 @@ class DeclaredIsolation:
         return length != "0" and number in self.known[version]
 
     def misplaced(self, switch: str, port: str, text: str) -> str:
-        """The fault of an address of a switch's interface, with or without its length; "" where it is planned.
+        """Fault of the address of a switch's interface, with or without its length; "" for a planned one.
 
-        A management port has the address that the plan gives it, in a network as large as that behind the switch it
-        is cabled to, and no interface has an address of another device or of another fabric's networks. Raises
-        ValueError for text that is no address.
+        A management port has its planned address, in a network as large as that behind the switch it is cabled to, and
+        no interface has an address of another device or of another fabric's networks. Raises ValueError for text that
+        is no address.
         """
         version, number, length = _begins(text)
         planned = self.managed_ends.get((switch, port))
@@ -296,9 +294,9 @@ class DeclaredIsolation:
         return "" if is_known else f"{port} has the address {text}, which is on no planned network"
 
     def _elsewhere(self, switch: str, version: int, number: int) -> str:
-        """The fabric whose networks have an address; "" for an address of the switch's own fabric or of none.
+        """Other fabric containing an address; "" for an address of the switch's own fabric or of none.
 
-        A switch's own address in the management network is not checked where no cable leads there.
+        A switch's own address in the management network is not checked unless a cable leads there.
         """
         networks = self.networks.get(self.switches.get(switch, ""), {})
         if number in networks.get(version, EMPTY):
@@ -310,7 +308,7 @@ class DeclaredIsolation:
         return next(holders, "")
 
     def owner(self, text: str) -> str:
-        """The device of a host's or management port's address; "" for any other text."""
+        """Device of a host's or management port's address; "" for any other text."""
         try:
             return self.addresses.get(_begins(text)[:2], ("", ""))[0]
         except ValueError:
@@ -318,12 +316,12 @@ class DeclaredIsolation:
 
     @cached_property
     def _managed(self) -> frozenset[str]:
-        """The switches with a management port that the plan gives an address."""
+        """Switches with a planned address at a management port."""
         return frozenset(switch for switch, _ in self.managed_ends)
 
     @cached_property
     def managed_ends(self) -> Mapping[tuple[str, str], tuple[int, int, str]]:
-        """By management port of a switch the version, address and length of prefix that the plan gives it."""
+        """Planned version, address and prefix length of each management port of a switch."""
         sizes: dict[tuple[str, str], int] = {}
         for edge in self.edges:
             sizes.update(dict.fromkeys(edge.ports.values(), edge.subnet.size()))
@@ -334,7 +332,7 @@ class DeclaredIsolation:
         }
 
     def has_default_route(self, device: str, destination: str, hop: str) -> bool:
-        """Whether a device's default route through a gateway is the one that a flow to the internet needs."""
+        """Whether a device's default route through a gateway is needed by a flow to the internet."""
         gateways = self.default_gateways.get(device, {}).values()
         if destination not in ("0.0.0.0/0", "::/0"):
             return False
@@ -355,10 +353,10 @@ class DeclaredIsolation:
         return {fabric.name: fabric for fabric in self.fabrics}
 
     def peers(self, mine: str, other: str, fabric: str, version: int) -> Ranges:
-        """The addresses at which one zone meets another over a fabric.
+        """Addresses of the zone ``other`` reachable from the zone ``mine`` over a fabric.
 
-        Where both are on it, the other's addresses there, and over plain Ethernet its addresses outside. Where they
-        share another fabric, none; where they share none, plain Ethernet leads to all of them.
+        If both are on the fabric: the other's addresses there, and over plain Ethernet its addresses outside. If they
+        share another fabric: none; if they share none, plain Ethernet leads to all of them.
         """
         one, two = self.zone[mine], self.zone[other]
         plain = self.fabric[fabric].technology == "ethernet"
@@ -375,7 +373,7 @@ class DeclaredIsolation:
         return addresses
 
     def zone_at(self, version: int, address: int) -> str:
-        """The zone that an address belongs to, by the narrowest one; "the internet" where it is in none."""
+        """Smallest zone with an address; "the internet" for an address in no zone."""
         candidates: list[tuple[int, bool, int, str]] = []
         for index, zone in enumerate(self.zones):
             holding = [part for part in zone.parts if part.version == version and address in part.addresses]
@@ -385,12 +383,12 @@ class DeclaredIsolation:
 
 @lru_cache(maxsize=1 << 10)
 def _server(text: str) -> tuple[int, int]:
-    """The version and number of a server's address. Cached: all switches name the same servers. Raises ValueError."""
+    """Version and number of a server's address. Cached: all switches name the same servers. Raises ValueError."""
     return _begins(text)[:2]
 
 
 def _begins(text: str) -> tuple[int, int, str]:
-    """The version and number of an address or prefix, and its length, "" where none is said. Raises ValueError."""
+    """Version, number and prefix length ("" without one) of an address or prefix. Raises ValueError."""
     version = 6 if ":" in text else 4
     first, _, length = text.partition("/")
     try:

@@ -1,4 +1,4 @@
-"""Bridges of containers as the spec declares them."""
+"""Container bridges as the spec declares them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from clusterwright.spec.image import Bridge
 
 @dataclass(frozen=True, slots=True)
 class DeclaredBridge:
-    """A bridge of containers on a node, and their addresses by IP version."""
+    """A container bridge of a node, with the container addresses by IP version."""
 
     interface: str
     addresses: tuple[tuple[int, Ranges], ...]
 
 
 def declared_bridges(plan: Plan) -> dict[str, tuple[DeclaredBridge, ...]]:
-    """The bridges of containers of each node that has some."""
+    """Container bridges by node."""
     bridges: dict[str, tuple[DeclaredBridge, ...]] = {}
     for device in plan.devices:
         image = plan.spec.image(device.image or "")

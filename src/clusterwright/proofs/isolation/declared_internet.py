@@ -1,4 +1,4 @@
-"""What is declared of the internet: what flows open, and the gateways of the nodes that they join with it."""
+"""Declared openings to the internet, and the gateways of the nodes with flows to or from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clusterwright.spec.zone_reach import internet_fabrics, internet_flows
 
 
 def declared_openings(spec: ClusterSpec) -> Iterator[str]:
-    """What each flow opens between a zone and the internet, in words."""
+    """Openings between zones and the internet by flow, in words."""
     for internet in internet_flows(spec):
         flow = internet.flow
         ports = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in flow.ports)
@@ -22,7 +22,7 @@ def declared_openings(spec: ClusterSpec) -> Iterator[str]:
 
 
 def declared_gateways(plan: Plan) -> Mapping[str, Mapping[str, tuple[int, int]]]:
-    """By node that a flow joins with the internet and whose network is ours, the gateway of each interface."""
+    """Gateway of each interface, by node with internet flows and a rendered network."""
     fabrics = {group.name: internet_fabrics(plan.spec, group.name) for group in plan.spec.node_groups}
     if not any(fabrics.values()):
         return {}

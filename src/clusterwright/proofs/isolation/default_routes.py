@@ -1,4 +1,4 @@
-"""The default routes that nodes have for flows to and from the internet."""
+"""Default routes of nodes for flows to and from the internet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def default_route_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Default routes that a flow to the internet needs and that a node does not have."""
+    """Missing default routes needed by internet flows."""
     configured = tree.devices_below(NETWORKS)
     for device, gateways in sorted(declared.default_gateways.items()):
         if device not in configured:

@@ -1,4 +1,4 @@
-"""The filters of switches: packets that each host port and each management port lets in, and those it should."""
+"""Filters of switches: packets accepted and permitted at each host port and management port."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ADDRESS = re.compile(r"(?<![\w.:/])(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:.]*)
 
 @dataclass(frozen=True)
 class PortFilter:
-    """The filter of ports of a switch that have the same rules.
+    """Filter of switch ports with the same rules.
 
     ``what`` is the kind of these ports, ``wanted`` the packets that should pass, ``local`` the addresses behind them.
     """
@@ -55,11 +55,11 @@ class PortFilter:
         return OUT if self.what in OUTWARDS else IN
 
     def decide(self, packet: Packet) -> Decision:
-        """The decision on a packet, with its line."""
+        """Decision on a packet, with its line."""
         return decide(self.ruleset, self.direction, packet)
 
     def passes(self) -> tuple[PacketSet, tuple[Idle, ...]]:
-        """Everything that passes, and rules that never decide. Raises Unreadable."""
+        """All passing packets, and rules that never decide. Raises Unreadable."""
         result = passing(self.ruleset, self.direction, EVERYTHING)
         return PacketSet(tuple(merged(result.packets.boxes))), result.idle
 
@@ -81,18 +81,18 @@ class PortGroup:
 
     @property
     def file(self) -> str:
-        """The file that has the rules."""
+        """File with the rules."""
         return self.reader.file
 
     @property
     def lists(self) -> Lists:
-        """The filters of the switch. Raises VerifyError at the line that does not read."""
+        """Filters of the switch. Raises VerifyError at an unreadable line."""
         return _lists(self.tree, self.device, self.file)
 
     def shape(self) -> object:
-        """Equal for groups that differ in local addresses alone, and so have the same faults.
+        """Key equal for groups with the same faults: they differ in local addresses alone.
 
-        In the text the local prefix is replaced by a word; every other address in it counts by how it stands to the
+        In the text the local prefix is replaced by a word; every other address in it counts by its relation to the
         local ones, and so do the zones.
         """
         if self.border is not None or self.what == OTHER_OUT:
@@ -108,7 +108,7 @@ class PortGroup:
         return self.file, self.what, self.fabric, self.relays, text, _relations(text, self.local), tuple(zones)
 
     def filters(self) -> Iterator[PortFilter]:
-        """Ports with equal rules together; none where no zone asks for a filter. Raises VerifyError."""
+        """Filters of ports with equal rules; none for ports outside all zones. Raises VerifyError."""
         wanted = self._permitted()
         if wanted is None:
             return
@@ -162,12 +162,12 @@ def _lists(tree: RenderedTree, device: str, file: str) -> Lists:
 def leave_open(
     tree: RenderedTree, device: str, file: str, error: VerifyError, claims: frozenset[str] = OF_FILTERS
 ) -> None:
-    """Leave the claims that a device's file decides open; other files are checked all the same."""
+    """Leave claims decided by a device's file open; other files are still checked."""
     tree.left_open.setdefault((device, tree.files[device, file]), []).append((str(error), claims))
 
 
 def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[PortGroup]:
-    """The filtered ports of all switches. Raises VerifyError at the line that does not read."""
+    """Filtered ports of all switches. Raises VerifyError at an unreadable line."""
     edges: dict[str, list[DeclaredEdge]] = {}
     for edge in declared.edges:
         edges.setdefault(edge.switch, []).append(edge)
@@ -195,7 +195,7 @@ def port_groups(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Por
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FilteredSwitch:
-    """A switch with lists, and the edges and borders that the spec has on it."""
+    """A switch with lists, and its edges and borders in the spec."""
 
     tree: RenderedTree
     declared: DeclaredIsolation
@@ -206,7 +206,7 @@ class _FilteredSwitch:
     borders: Sequence[DeclaredBorder]
 
     def groups(self) -> Iterator[PortGroup]:
-        """Ports to hosts, to the site and of management, and all others."""
+        """Groups of ports: to hosts, to the site, for management, and all others."""
         declared = self.declared
         group = partial(PortGroup, tree=self.tree, declared=declared, device=self.device, reader=self.reader)
         for edge in self.edges:
@@ -241,7 +241,7 @@ def _tenants(
 ) -> Iterator[tuple[tuple[str, ...], Ranges]]:
     """Ports of a switch with hosts in the same zones, with the addresses of their links.
 
-    All ports with the whole subnet where no port tells tenants apart.
+    All ports with the whole subnet if no port tells tenants apart.
     """
     ports = declared.ports_by_zones(edge)
     if len(ports) < 2 or not tells_tenants_apart(edge, reader):
@@ -253,14 +253,15 @@ def _tenants(
 
 
 def tells_tenants_apart(edge: DeclaredEdge, reader: SystemReader) -> bool:
-    """Whether each port can have a list of its host's addresses: not where hosts share a subnet, nor where the system
-    has one table for all ports.
+    """Whether each port can have a list with its host's addresses.
+
+    Not if hosts share a subnet, nor if the system has one table for all ports.
     """
     return edge.gateway is None and reader.lists_by_port
 
 
 def _others(reader: SystemReader, lists: Lists, judged: set[tuple[str, str]]) -> Mapping[str, list[str]]:
-    """Ports with a list in a direction without a filter of ours: the list may stop packets that others permit."""
+    """Ports with a list in an unplanned direction: the list may stop packets permitted elsewhere."""
     others: dict[str, list[str]] = {}
     if not isinstance(reader.router, Unsupported):
         for port, direction in lists.bound():
@@ -270,14 +271,14 @@ def _others(reader: SystemReader, lists: Lists, judged: set[tuple[str, str]]) ->
 
 
 def behaviour(ruleset: Ruleset) -> object:
-    """Equal for rulesets that do the same in the same order, also at other line numbers."""
+    """Key equal for rulesets with the same effect in the same order, even at other line numbers."""
     chains = chain.from_iterable(table.chains.values() for table in ruleset.tables)
     return tuple((c.policy, *((rule.matches, rule.verdict) for rule in c.rules)) for c in chains)
 
 
 @contextmanager
 def reading(device: str, file: str) -> Iterator[None]:
-    """Within, errors of reading a text are raised as VerifyError."""
+    """Raise errors of reading a text as VerifyError."""
     try:
         yield
     except Unreadable as error:
@@ -288,7 +289,7 @@ def reading(device: str, file: str) -> Iterator[None]:
 
 @contextmanager
 def judging(tree: RenderedTree, device: str, file: str, claims: frozenset[str] = OF_FILTERS) -> Iterator[None]:
-    """Within, errors of reading a device's text leave the ``claims`` that it decides open, and end nothing else."""
+    """Leave the ``claims`` decided by a device's text open on errors of reading it, and continue."""
     try:
         with reading(device, file):
             yield
@@ -297,7 +298,7 @@ def judging(tree: RenderedTree, device: str, file: str, claims: frozenset[str] =
 
 
 def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:
-    """The error for text of unknown meaning."""
+    """Error for text of unknown meaning."""
     return VerifyError(
         f"{device}:/{file}:{error.line}: {error}, so what passes cannot be said. Write it with what "
         f"`clusterwright explain isolation` names."
@@ -306,7 +307,7 @@ def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:
 
 @lru_cache(maxsize=1 << 16)
 def _prefixes(local: Ranges) -> tuple[str, ...]:
-    """The local addresses as one prefix, as files write it; empty where they are no single prefix."""
+    """Local addresses as one prefix, as files write it; empty unless they are a single prefix."""
     if len(local.bounds) != 1:
         return ()
     low, high = local.bounds[0]
@@ -323,20 +324,20 @@ def _relations(text: str, local: Ranges) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 10)
 def addresses_in(text: str) -> tuple[str, ...]:
-    """Everything in a text that looks like an address or a prefix."""
+    """Every string in a text that looks like an address or a prefix."""
     return tuple(sorted(set(_ADDRESS.findall(text))))
 
 
 @lru_cache(maxsize=1 << 16)
 def _relation(text: str, local: Ranges) -> str:
-    """The relation of addresses in a text to the local ones; "" for text without an address."""
+    """Relation of the addresses in a text to the local ones; "" for text without an address."""
     named = _meant(text)
     return "" if named is None else _stands(named, local)
 
 
 @lru_cache(maxsize=1 << 12)
 def _meant(text: str) -> Ranges | None:
-    """The addresses that a text means; None for other text. Cached: many switches have the same."""
+    """Addresses named by a text; None for other text. Cached: many switches have the same."""
     try:
         return addresses(text, 6 if ":" in text else 4)
     except ValueError:
@@ -344,7 +345,7 @@ def _meant(text: str) -> Ranges | None:
 
 
 def _stands(named: Ranges, local: Ranges) -> str:
-    """The relation of ``named`` addresses to ``local`` ones: "none", "all", or their intersection."""
+    """Relation of ``named`` addresses to ``local`` ones: "none", "all", or their intersection."""
     both = named & local
     if not both:
         return "none"

@@ -1,8 +1,8 @@
-"""The ends of flows at switches: the port of a host, and a switch's own management port.
+"""Ends of flows at switches: the port of a host, and a switch's own management port.
 
-A flow that is permitted all the way is not carried where the port at its end is in no network, or in another one than
-the host's, where no port has the gateway's address, or where a management port has no route back. No file here is a
-baseboard controller's, or that of a host without an image: only the switch's text can tell.
+A permitted flow is not carried if the port at its end is in no network, or in another one than the host's, if no port
+has the gateway's address, or if a management port has no route back. No file here is a baseboard controller's, or that
+of a host without an image: only the switch's text shows it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _End = tuple[str, str]
 
 @dataclass(frozen=True)
 class NotedEnds:
-    """The declared isolation, and the management ports and routes of switches that readers came across."""
+    """The declared isolation, with the management ports and routes found by readers."""
 
     declared: DeclaredIsolation
     addresses: set[_End] = field(default_factory=set)
@@ -50,18 +50,18 @@ class NotedEnds:
         return self.declared.unmet(switch, neighbour)
 
     def misplaced(self, switch: str, port: str, text: str) -> str:
-        """As in DeclaredIsolation; that a planned management port has an address is noted."""
+        """Fault as in DeclaredIsolation; records planned management ports with an address."""
         if (end := (switch, port)) in self.declared.managed_ends:
             self.addresses.add(end)
         return self.declared.misplaced(switch, port, text)
 
     def route(self, device: str, destination: str, hop: str) -> None:
-        """Notes a route."""
+        """Record a route."""
         self.routes.setdefault(device, set()).add((destination, hop))
 
 
 def host_port_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Every port in service whose network does not reach the device at its end. Raises VerifyError."""
+    """Host ports in service with a network unsuitable for their host. Raises VerifyError."""
     if not has_network(tree):
         return
     routers, ends = network_of_tree(tree).routers, _Ends(declared)
@@ -90,7 +90,7 @@ def host_port_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterato
 
 
 def management_faults(tree: RenderedTree, declared: DeclaredIsolation, noted: NotedEnds) -> Iterator[Counterexample]:
-    """Every management port of a switch without its address, or without a route to the peers of a flow."""
+    """Management ports of switches without their address, or without a route to the peers of a flow."""
     ends = _Ends(declared)
     unread = tree.left_open_for("isolation")
     wanted: dict[tuple[str, int], tuple[tuple[str, Ranges], ...]] = {}
@@ -121,18 +121,18 @@ def management_faults(tree: RenderedTree, declared: DeclaredIsolation, noted: No
 
 @dataclass(frozen=True)
 class _Ends:
-    """The planned ends of cables to hosts and management ports."""
+    """Planned ends of cables to hosts and management ports."""
 
     declared: DeclaredIsolation
 
     @cached_property
     def of(self) -> Mapping[_End, tuple[int, int]]:
-        """The version and number of the address at each end."""
+        """IP version and number of the address at each end."""
         return {end: numbered for numbered, end in self.declared.addresses.items()}
 
     @cached_property
     def edge(self) -> Mapping[_End, DeclaredEdge]:
-        """The edge of the switch that each end is cabled to."""
+        """Edge switch of each end."""
         edges: dict[_End, DeclaredEdge] = {}
         for edge in self.declared.edges:
             edges.update(dict.fromkeys(edge.ports.values(), edge))
@@ -140,12 +140,12 @@ class _Ends:
 
     @cached_property
     def management(self) -> Mapping[str, _End]:
-        """The management port of each switch that has one with an address."""
+        """Management port with an address of each switch."""
         return {end[0]: end for end in self.of if end[0] in self.declared.management}
 
 
 def _packed(version: int, number: int) -> bytes:
-    """An address as routers are read to have it."""
+    """Address in the form of routers' facts."""
     return number.to_bytes(4 if version == 4 else 16, "big")
 
 
@@ -156,12 +156,12 @@ def _is_idle(tree: RenderedTree, end: _End) -> bool:
 
 
 def _gateway(edge: DeclaredEdge, number: int) -> int:
-    """The switch's address for a management port: that of the subnet, or the other one of a link of two."""
+    """The switch's address for a management port: that of the subnet, or the other end of a point-to-point link."""
     return number ^ 1 if edge.gateway is None else edge.gateway
 
 
 def _reached(routes: set[tuple[str, str]], version: int, gateway: int) -> Ranges:
-    """The destinations of routes through a gateway."""
+    """Destinations of routes through a gateway."""
     destinations, hop = EMPTY, address(version, gateway)
     for destination, via in routes:
         if via != hop:
@@ -174,7 +174,7 @@ def _reached(routes: set[tuple[str, str]], version: int, gateway: int) -> Ranges
 
 
 def _wanted(declared: DeclaredIsolation, fabric: str, version: int) -> Iterator[tuple[str, Ranges]]:
-    """By flow, the addresses that it joins management ports of a fabric with."""
+    """Peer addresses of management ports of a fabric, by flow."""
     for flow in declared.flows:
         peers = EMPTY
         for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):

@@ -1,4 +1,4 @@
-"""The place that enforces each zone's matrix: hosts and the ports of their edges, or ports alone."""
+"""Place of enforcement of each zone's matrix: hosts and the ports of their edges, or ports alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clusterwright.switches.readers import READERS, ROUTERS
 
 
 def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
-    """Notes for a reader of the proof: zones without filters on hosts, and switches without a file that is read."""
+    """Notes on the enforcement of each zone, its assumptions, and switches without a readable file."""
     yield from _enforcement(tree, declared)
     beside = sorted(declared.beside_others & set(tree.devices_with(RUNNING)))
     if beside:
@@ -36,7 +36,7 @@ def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
 
 
 def _bridges(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
-    """What the proof takes from Docker where nodes forward for its containers."""
+    """Assumptions about Docker on nodes with container bridges."""
     nodes: dict[str, list[str]] = {}
     for device in sorted(declared.bridges.keys() & set(tree.devices_with(RUNNING))):
         for bridge in declared.bridges[device]:
@@ -50,7 +50,7 @@ def _bridges(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
 
 
 def _rooms(tree: RenderedTree, edges: Set[str]) -> Iterator[str]:
-    """Switches without a known bound on list entries in their chip: a list that is too long is not in force."""
+    """Switches without a known bound on list entries in their chip: an oversized list is not in force."""
     for reader in ROUTERS:
         system = systems()[reader.system]
         switches = sorted(edges & set(tree.devices_with(reader.file)))
@@ -61,7 +61,7 @@ def _rooms(tree: RenderedTree, edges: Set[str]) -> Iterator[str]:
 
 
 def _by_address_alone(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
-    """Switches whose filters tell tenants apart by the source addresses alone that hosts write."""
+    """Switches with filters separating tenants by the hosts' source addresses alone."""
     for reader in ROUTERS:
         devices = set(tree.devices_with(reader.file))
         shared: list[str] = []
@@ -78,7 +78,7 @@ def _by_address_alone(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
 
 
 def _factory_accounts(tree: RenderedTree) -> Iterator[str]:
-    """Factory accounts that no rendered text names: they open with the password that the switch has."""
+    """Factory accounts missing from all rendered text: they open with the switch's password."""
     unread = tree.left_open_for("isolation")
     configured: set[tuple[str, str]] = set()
     for part in managed(tree):
@@ -96,7 +96,7 @@ def _factory_accounts(tree: RenderedTree) -> Iterator[str]:
 
 
 def _enforcement(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
-    """For each zone with hosts, whether they judge packets themselves besides their edges' ports."""
+    """For each zone with hosts, whether they filter packets in addition to their edges' ports."""
     hosts: dict[tuple[str, bool], list[str]] = {}
     provided = {fabric.name for fabric in declared.fabrics if fabric.is_provided}
     unread = tree.left_open_for("isolation")

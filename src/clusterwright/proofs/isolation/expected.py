@@ -1,4 +1,4 @@
-"""The packets that each place of enforcement should let pass, by the declaration and docs/isolation.md."""
+"""Packets permitted at each place of enforcement, by the declaration and docs/isolation.md."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ _STATEFUL_BOXES = (
     box(family=V6, ct=values(UNTRACKED), fragment=_WHOLE_ONLY, proto=values(ICMP6), icmp=_UNTRACKED_TYPES),
 )
 STATEFUL_PACKETS = PacketSet(tuple(filter(None, starmap(meet, product(_STATEFUL_BOXES, EVERYTHING.boxes)))))
-"""Every packet that a filter with connection tracking can be asked about."""
+"""Every possible packet at a filter with connection tracking."""
 
 Nics = Mapping[str, tuple[str, ...]]  # fabric to the node's interfaces with an address on it
 
@@ -98,7 +98,7 @@ Nics = Mapping[str, tuple[str, ...]]  # fabric to the node's interfaces with an 
 def node_input(
     declared: DeclaredIsolation, zones: Sequence[str], nics: Nics, interfaces: InterfaceNumbers, *, boots: bool
 ) -> PacketSet:
-    """The packets that a node should take; ``boots`` for the rules while it installs itself."""
+    """Packets that a node should accept; ``boots`` for the rules while it installs itself."""
     foreign = [
         box(family=family, origin=values(FOREIGN, UNREACHABLE), src=WHOLE[SRC] - dropped_sources(declared, version))
         for version, family in ((4, V4), (6, V6))
@@ -111,13 +111,13 @@ def node_input(
 
 
 def _meeting(boxes: Iterable[Box], limit: Box) -> list[Box]:
-    """The parts of ``boxes`` within ``limit``; empty parts are left out."""
+    """Parts of ``boxes`` within ``limit``; empty parts are left out."""
     parts = (meet(candidate, limit) for candidate in boxes)
     return [part for part in parts if part is not None]
 
 
 def dropped_sources(declared: DeclaredIsolation, version: int) -> Ranges:
-    """Sources that a node takes from no network; IPv4's link-local ones are among them unless a zone holds them."""
+    """Sources dropped on every network; IPv4's link-local ones are among them unless a zone holds them."""
     if version == 6:
         return _NEVER_A_SOURCE[6]
     held = EMPTY
@@ -131,7 +131,7 @@ def dropped_sources(declared: DeclaredIsolation, version: int) -> Ranges:
 def node_output(
     declared: DeclaredIsolation, zones: Sequence[str], nics: Nics, interfaces: InterfaceNumbers, *, boots: bool
 ) -> PacketSet:
-    """The packets that a node should send."""
+    """Packets that a node should send."""
     inner = [*_baseline(), *contacts(declared, zones, nics, interfaces, boots=boots, outbound=True)]
 
     before = [
@@ -145,11 +145,11 @@ def node_output(
 def edge_input(
     declared: DeclaredIsolation, fabric: str, subnet: Ranges, *, relays: bool, single_ports: bool = False
 ) -> PacketSet | None:
-    """The packets that hosts behind a switch may send into a fabric; None where no zone covers the fabric.
+    """Permitted packets from hosts behind a switch into a fabric; None for a fabric without zones.
 
-    Where it ``relays``, hosts also ask for addresses and routers, from the addresses they have before. With
-    ``single_ports`` the switch knows no ranges of ports and compares TCP flags as a whole: flows with a long range
-    pass with every port, and replies with the flags that TCP sends.
+    With ``relays``, hosts also ask for addresses and routers, from the addresses they have before. With
+    ``single_ports`` the switch has no port ranges and compares TCP flags as a whole: flows with a long range pass with
+    every port, and replies with the flags sent by TCP.
     """
     if not any(zone.on(fabric) for zone in declared.zones):
         return None
@@ -176,7 +176,7 @@ def edge_input(
 def _sent(
     declared: DeclaredIsolation, flow: DeclaredFlow, zone: str, fabric: str, local: Ranges, *, single_ports: bool
 ) -> Iterator[Box]:
-    """A flow's packets that a zone's hosts at the addresses ``local`` send: requests, or replies to them."""
+    """Packets of a flow from a zone's hosts at the addresses ``local``: requests, or replies to them."""
     version = declared.fabric[fabric].version
     for mine, other, reply in ((flow.source, flow.target, False), (flow.target, flow.source, True)):
         if mine == zone and _may_ride(declared, flow, fabric) and not (reply and flow.is_rdma):
@@ -186,9 +186,9 @@ def _sent(
 
 
 def management_input(declared: DeclaredIsolation, fabric: str, *, is_stateful: bool = False) -> PacketSet | None:
-    """The packets that a switch's management port takes; None where no zone holds the fabric's management ports.
+    """Packets permitted at a switch's management port; None without a zone of the fabric's management ports.
 
-    With ``is_stateful`` replies over TCP are known connections, and long ranges pass with every port.
+    With ``is_stateful`` replies over TCP are established connections, and long ranges pass with every port.
     """
     holders = [zone.name for zone in declared.zones if zone.is_ports and zone.on(fabric)]
     if not holders:
@@ -207,9 +207,9 @@ def management_input(declared: DeclaredIsolation, fabric: str, *, is_stateful: b
 
 
 def carried(declared: DeclaredIsolation, fabric: str) -> PacketSet:
-    """The packets that any port of a fabric's switches may have to carry: flows, both ways, and sessions of switches.
+    """Packets possibly carried by any port of a fabric's switches: flows, both ways, and sessions of switches.
 
-    Everything where no zone covers the fabric.
+    Everything for a fabric without zones.
     """
     known_fabric = declared.fabric.get(fabric)
     relays = any(edge.relays for edge in declared.edges if edge.fabric == fabric)
@@ -229,7 +229,7 @@ def carried(declared: DeclaredIsolation, fabric: str) -> PacketSet:
 
 
 def border_passes(declared: DeclaredIsolation, border: DeclaredBorder, *, outward: bool) -> PacketSet:
-    """The packets that pass a border's port: its session, flows with zones behind it, replies, and ICMP errors."""
+    """Packets permitted at a border's port: its session, flows with zones behind it, replies, and ICMP errors."""
     version = border.version
     family = V4 if version == 4 else V6
     local, neighbour = values(border.switch_address), values(border.neighbour)
@@ -264,14 +264,14 @@ def _with(packets: Box, changed: Mapping[int, Ranges]) -> Box:
 
 
 def _baseline() -> Iterator[Box]:
-    """Packets that pass a node besides flows: known connections, neighbour discovery, errors."""
+    """Packets accepted in addition to flows: established connections, neighbour discovery, errors."""
     yield box(ct=KNOWN)
     yield box(ct=_FRESH, family=V6, proto=values(ICMP6), icmp=_NEIGHBOURS, hops=values(255))
     yield from errors(_FRESH)
 
 
 def errors(states: Ranges) -> Iterator[Box]:
-    """ICMP's errors of both IP versions in these states of their connections."""
+    """ICMP errors of both IP versions in these states of their connections."""
     for version in (4, 6):
         yield _icmp(version, _ERRORS[version], ct=states)
 
@@ -285,7 +285,7 @@ def contacts(
     boots: bool,
     outbound: bool,
 ) -> Iterator[Box]:
-    """The flows of a node's zones, on the interfaces of the fabrics over which the zones meet."""
+    """Flows of a node's zones, on the interfaces of the fabrics shared with the other zone."""
     for flow in declared.flows:
         mine, other = (flow.source, flow.target) if outbound else (flow.target, flow.source)
         # A flow towards a zone of kind boot is for a node that installs itself; boot servers run all the time.
@@ -312,7 +312,7 @@ def _may_ride(declared: DeclaredIsolation, flow: DeclaredFlow, fabric: str) -> b
 
 
 def _stateless(flow: DeclaredFlow, version: int, source: Ranges, target: Ranges, *, reply: bool) -> list[Box]:
-    """A flow's packets in its own direction, or those of its replies, between these addresses."""
+    """Packets of a flow in its own direction, or those of its replies, between these addresses."""
     if not source or not target:
         return []
     family = V4 if version == 4 else V6
@@ -327,7 +327,7 @@ def _stateless(flow: DeclaredFlow, version: int, source: Ranges, target: Ranges,
 
 
 def _ported(flow: DeclaredFlow, number: int, family: Ranges, source: Ranges, target: Ranges, *, reply: bool) -> Box:
-    """The packets of a flow over TCP or UDP; ports of a flow of any protocol name nothing but theirs."""
+    """Packets of a flow over TCP or UDP; ports of a flow with any protocol belong to these two."""
     made = {"family": family, "proto": values(number), "src": source, "dst": target}
     if flow.ports is not None:
         made |= {"sport" if reply else "dport": flow.ports, "fragment": _NOT_LATER}
@@ -337,7 +337,7 @@ def _ported(flow: DeclaredFlow, number: int, family: Ranges, source: Ranges, tar
 
 
 def _coarse(packets: Box, flow: DeclaredFlow) -> Box:
-    """A flow's packets as a chip without port ranges and flag masks passes them."""
+    """Packets of a flow as passed by a chip without port ranges and flag masks."""
     fields = list(packets)
     if flow.has_long_range:
         fields[DPORT], fields[SPORT] = WHOLE[DPORT], WHOLE[SPORT]
@@ -349,7 +349,7 @@ def _coarse(packets: Box, flow: DeclaredFlow) -> Box:
 
 
 def _tracked(packets: Box, flow: DeclaredFlow) -> Box:
-    """A flow's packets as a filter with connection tracking and without port ranges passes them."""
+    """Packets of a flow as passed by a filter with connection tracking and without port ranges."""
     changed: dict[int, Ranges] = {}
     if packets[FLAGS] is not WHOLE[FLAGS]:
         changed |= {FLAGS: WHOLE[FLAGS], CT: values(ESTABLISHED)}
@@ -368,7 +368,7 @@ def _link(version: int) -> list[Box]:
 def _relayed(
     declared: DeclaredIsolation, flow: DeclaredFlow, fabric: str, servers: Ranges, *, reply: bool
 ) -> list[Box]:
-    """Packets of DHCP relays to boot servers by a flow, or the answers; empty where no relay or flow has any."""
+    """Packets of DHCP relays to boot servers by a flow, or the answers; empty without a relay or flow."""
     version, relays = declared.fabric[fabric].version, declared.relays(fabric)
     port = _DHCP[version][2]
     opens = flow.protocol in ("udp", "any") and (flow.ports is None or not port - flow.ports)
@@ -379,7 +379,7 @@ def _relayed(
 
 
 def _asking(version: int) -> list[Box]:
-    """DHCP's own requests, as RFC 2131 and RFC 8415 address them, and router solicitations."""
+    """DHCP requests, with addresses from RFC 2131 and RFC 8415, and router solicitations."""
     source, target, port = _DHCP[version]
     family = V4 if version == 4 else V6
     request = box(family=family, proto=values(UDP), src=source, dst=target, dport=port, fragment=_NOT_LATER)

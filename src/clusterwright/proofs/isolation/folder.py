@@ -1,6 +1,6 @@
 """Isolation of a folder alone: faults under any matrix of flows.
 
-A folder cannot vouch for its own matrix, so nothing here is ever proven; things can be refuted.
+A folder cannot vouch for its own matrix, so nothing here is ever proven; it can only be refuted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _EVERYTHING = frozenset({"0.0.0.0/0", "::/0", "::", "224.0.0.0/3", "ff00::/8", "
 
 
 def folder_verdict(tree: RenderedTree) -> Verdict:
-    """Refuted by faults under any matrix, else unjudged. Raises VerifyError for text that does not read."""
+    """Verdict with faults under any matrix, else not checked. Raises VerifyError for text that does not read."""
     nodes, switches = list(_nodes(tree)), list(_switches(tree))
     counterexamples = [
         *_unfiltered(tree),
@@ -65,7 +65,7 @@ def folder_verdict(tree: RenderedTree) -> Verdict:
 
 
 def _unfiltered(tree: RenderedTree) -> Iterator[Counterexample]:
-    """Nodes that are configured and have no filter, where others have one."""
+    """Configured nodes without a filter, if others have one."""
     filtered = set(tree.devices_with(RUNNING))
     configured = tree.devices_below(NETWORKS)
     if filtered:
@@ -79,7 +79,7 @@ def _unfiltered(tree: RenderedTree) -> Iterator[Counterexample]:
 
 
 def _nodes(tree: RenderedTree) -> Iterator[Counterexample]:
-    """Faults of nodes' own filters; files with equal text are one."""
+    """Faults of nodes' own filters; files with equal text are checked once."""
     for file in (RUNNING, BOOTING):
         devices = sorted(tree.devices_with(file), key=lambda device: (tree.text(device, file), device))
         for text, alike in groupby(devices, key=lambda device: tree.text(device, file) or ""):
@@ -140,7 +140,7 @@ def _switches(tree: RenderedTree) -> Iterator[Counterexample]:
 
 
 def _known(tree: RenderedTree) -> dict[int, Ranges]:
-    """The addresses that interfaces and filters of the tree name, by IP version."""
+    """Addresses named by interfaces and filters of the tree, by IP version."""
     names: set[str] = set()
     for (_, path), file in tree.files.items():
         pattern = _NETWORK if path.startswith(NETWORKS) else _NAMED.get(path)

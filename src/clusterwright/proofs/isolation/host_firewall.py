@@ -1,4 +1,4 @@
-"""The firewall of the Linux under FBOSS: firewalld's zone of the management port, beside the flows to it."""
+"""Firewall of the Linux below FBOSS: firewalld's zone of the management port, compared with the flows to it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HIGHEST_PORT = 65535
 
 
 def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Differences between the packets that a switch's own Linux takes and the flows to its management port."""
+    """Differences between the packets accepted by a switch's own Linux and the flows to its management port."""
     clean: set[tuple[str, str]] = set()
     profiles: dict[str, list[str]] = {}
     for switch, path in tree.below(PROFILES):
@@ -73,7 +73,7 @@ def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
 
 
 def _unbound(tree: RenderedTree, device: str, profiles: Iterable[str]) -> Iterator[Counterexample]:
-    """Profiles of the management port that name another zone than the closed one, or none."""
+    """Profiles of the management port with another zone than the closed one, or none."""
     for path in profiles:
         zone_named = _ZONE.search(tree.text(device, path) or "")
         zone = "none" if zone_named is None else zone_named[1]
@@ -103,7 +103,7 @@ def _permitted(declared: DeclaredIsolation, fabric: str) -> PacketSet:
 
 
 def zone_passes(text: str) -> PacketSet:
-    """The packets of new connections that a zone takes. Raises Unreadable for an element of unknown meaning."""
+    """Packets of new connections accepted by a zone. Raises Unreadable for an element of unknown meaning."""
     try:
         zone = ElementTree.fromstring(text)  # noqa: S314 - what this project rendered
     except ElementTree.ParseError as error:
@@ -144,7 +144,7 @@ def _rule(rule: ElementTree.Element) -> Box:
 
 
 def _attribute(part: ElementTree.Element, attribute: str, meanings: Container[str]) -> str:
-    """An attribute's value. Raises Unreadable where its meaning is not known here."""
+    """Value of an attribute. Raises Unreadable for an unknown value."""
     value = part.get(attribute, "")
     if value not in meanings:
         raise Unreadable(0, f'<{part.tag} {attribute}="{value}"> is not known here')
@@ -184,7 +184,7 @@ def _differences(
 
 
 def _line(text: str, port: int) -> int:
-    """The first line that names a port in a range; 0 without one."""
+    """First line with a port in its range; 0 without one."""
     for number, line in enumerate(text.splitlines(), 1):
         match = re.search(r'port="(\d+)(?:-(\d+))?"', line)
         if match is not None and int(match[1]) <= port <= int(match[2] or match[1]):

@@ -1,4 +1,4 @@
-"""The filter on a node's disk is the one in force: a unit loads it, and no unit starts another."""
+"""The filter on a node's disk is in force: a unit loads it, and no unit starts another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STARTED = re.compile(r"^[ \t]*(?:Wants|Requires|Requisite|BindsTo|Upholds|OnSuc
 
 
 def unloaded(tree: RenderedTree) -> Iterator[Counterexample]:
-    """Nodes with a filter on their disk that do not load it when they start."""
+    """Nodes with a filter on their disk and no unit loading it at boot."""
     faults_by_texts: dict[tuple[str | None, str | None], list[tuple[str, str]]] = {}
     for device in tree.devices_with(RUNNING):
         texts = tree.text(device, LOADING), tree.text(device, STARTING)
@@ -40,7 +40,7 @@ def _unloaded(loading: Unit, starting: Unit) -> Iterator[tuple[str, str]]:
 
 
 def other_filters(tree: RenderedTree) -> Iterator[Counterexample]:
-    """Units that load another filter than the rendered one, or keep that from being loaded."""
+    """Units loading another filter than the rendered one, or keeping that from being loaded."""
     filtered = frozenset(tree.devices_with(RUNNING))
     faults_by_unit: dict[tuple[str, str], list[tuple[int, str]]] = {}
     units = frozenset(path for path in tree.paths if path.startswith(UNIT_FOLDERS))

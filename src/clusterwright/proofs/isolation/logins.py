@@ -1,4 +1,4 @@
-"""Who may log in to switches and read them, beside the operators and the user of SNMP that the spec names."""
+"""Unplanned logins to switches and SNMP access, other than the spec's operators and SNMP user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def login_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Every account, key, password and user of SNMP on a switch that nobody planned. Raises VerifyError."""
+    """Unplanned accounts, keys, passwords and SNMP users on switches. Raises VerifyError."""
     for part in managed(tree):
         for device, path, login, system in part.logins:
             planned = declared.added_logins.get(device, declared.managed[system].logins)

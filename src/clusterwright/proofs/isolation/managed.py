@@ -1,6 +1,6 @@
-"""The management of switches by their files: servers, logins, and services that answer.
+"""Management of switches by their files: servers, logins, and answering services.
 
-It is read for two claims: `isolation` looks for strangers in it, `management` for missing entries.
+It is read for two claims: `isolation` looks for unplanned entries in it, `management` for missing ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CLAIMS = frozenset({"isolation", "management"})
 
 
 class NamedServer(NamedTuple):
-    """A server that a device's file names, for the device itself, or for its hosts alone where it ``is_relay``."""
+    """A server in a device's file, for the device itself, or with ``is_relay`` for its hosts alone."""
 
     device: str
     file: str
@@ -29,7 +29,7 @@ class NamedServer(NamedTuple):
 
 
 class FoundLogin(NamedTuple):
-    """Something in a device's file that lets somebody in."""
+    """A login in a device's file."""
 
     device: str
     file: str
@@ -38,14 +38,14 @@ class FoundLogin(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """The services that answer at a switch by one of its files, and those switched off there."""
+    """Services answering at a switch by one of its files, and those switched off there."""
 
     services: tuple[SwitchService, ...]
     silent: tuple[Fault, ...]
 
 
 class Managed(NamedTuple):
-    """All of that of some switches; ``answers`` are by device and file."""
+    """Servers, logins and answers of some switches; ``answers`` are by device and file."""
 
     servers: tuple[NamedServer, ...]
     logins: tuple[FoundLogin, ...]
@@ -53,7 +53,7 @@ class Managed(NamedTuple):
 
 
 def management_read(tree: RenderedTree) -> tuple[SwitchReading[Managed], ...]:
-    """The reading of how switches are managed; empty without a spec."""
+    """Reading of the management of switches; empty without a spec."""
     declared = None if tree.declaration is None else tree.declaration.isolation
     return () if declared is None else (_management_read(tree),)
 
@@ -64,12 +64,12 @@ def _management_read(tree: RenderedTree) -> SwitchReading[Managed]:
 
 
 def managed(tree: RenderedTree) -> tuple[Managed, ...]:
-    """The management of the switches of a tree, part by part; text that does not read is left open."""
+    """Management of the switches of a tree, part by part; text that does not read is left open."""
     return tuple(chain.from_iterable(reading.parts for reading in management_read(tree)))
 
 
 def line_at(tree: RenderedTree, device: str, file: str, at: int) -> int:
-    """The line, from 1, of a place in a file's text."""
+    """Line, from 1, of a position in a file's text."""
     return (tree.text(device, file) or "").count("\n", 0, max(at, 0)) + 1
 
 
@@ -97,7 +97,7 @@ def _named(part: RenderedTree, files: ServersByFile, *, is_relay: bool) -> Itera
 
 
 def _logins(part: RenderedTree, reader: SystemReader) -> Iterator[FoundLogin]:
-    """The logins of a system's switches."""
+    """Logins of a system's switches."""
     logins_by_file: dict[RenderedFile, tuple[Login, ...]] = {}
     for device, path, read in _login_files(part, reader):
         rendered = part.files[device, path]
@@ -110,7 +110,7 @@ def _logins(part: RenderedTree, reader: SystemReader) -> Iterator[FoundLogin]:
 def _login_files(
     part: RenderedTree, reader: SystemReader
 ) -> Iterator[tuple[str, str, Callable[[str, str], Iterable[Login]]]]:
-    """The files with logins of a system's switches, with their reader; a path ending in a slash is a folder."""
+    """Files with logins of a system's switches, with their reader; a path ending in a slash is a folder."""
     folders = tuple(path for path in reader.logins if path.endswith("/"))
     switches = frozenset(part.devices_with(reader.file))
     for path, read in reader.logins.items():

@@ -1,4 +1,4 @@
-"""The filters of nodes: the packets that each can let pass, compared with the flows of its zones."""
+"""Filters of nodes: the packets passing each, compared with the flows of its zones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ADDRESS = re.compile(r"\nAddress=(\S+)/\d+$", re.M)
 
 @dataclass(frozen=True)
 class NodeFilter:
-    """One file of rules, and the nodes that have it with equal zones and NICs."""
+    """One file of rules, and the nodes with it and with equal zones and NICs."""
 
     file: str
     nodes: tuple[str, ...]
@@ -43,22 +43,22 @@ class NodeFilter:
 
     @property
     def boots(self) -> bool:
-        """True for the rules of a machine that installs itself."""
+        """True for the rules of an installing machine."""
         return self.file == BOOTING
 
     def decide(self, hook: str, packet: Packet) -> Decision:
-        """The decision on a packet, with its line."""
+        """Decision on a packet, with its line."""
         return decide(self.ruleset, hook, packet)
 
     def stopping(self, hook: str, packet: Packet) -> tuple[int, bool]:
-        """The line that stops a packet, at least above some rate, and whether the packet passes up to that rate."""
+        """Line that stops a packet, at least above some rate, and whether the packet passes up to that rate."""
         usual, at_worst = self.decide(hook, packet), decide(at_any_rate(self.ruleset), hook, packet)
         return (at_worst if at_worst.line in rated_lines(self.ruleset) else usual).line, usual.passes
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedHook:
-    """The packets that a filter lets pass at a hook, and rules that never decide.
+    """Packets passing a filter at a hook, and rules that never decide.
 
     ``passes`` are all that can pass, ``always`` those without a rate, ``wanted`` those that should.
     """
@@ -73,7 +73,7 @@ class JudgedHook:
 def node_filters(
     tree: RenderedTree, declared: DeclaredIsolation, interfaces: InterfaceNumbers
 ) -> tuple[NodeFilter, ...]:
-    """The filters of all nodes, one for all nodes that are alike; those that do not read are left open."""
+    """Filters of all nodes, one for all equal nodes; unreadable ones are left open."""
     read: dict[str, Ruleset] = {}
     alike: dict[tuple[str, str, tuple[str, ...], _NicsByFabric, tuple[DeclaredBridge, ...]], list[str]] = {}
     nics_of, unread = _nics(tree, declared)
@@ -102,9 +102,9 @@ def node_filters(
 
 
 def _nics(tree: RenderedTree, declared: DeclaredIsolation) -> tuple[dict[str, _NicsByFabric], frozenset[str]]:
-    """Each node's interfaces by fabric, and the nodes with an interface that does not read.
+    """Interfaces of each node by fabric, and the nodes with an unreadable interface.
 
-    An interface is on the fabric whose pool its address is in.
+    An interface is on the fabric with its address in the pool.
     """
     unread: set[str] = set()
     interfaces: dict[str, dict[str, list[str]]] = {}
@@ -134,7 +134,7 @@ def _nics(tree: RenderedTree, declared: DeclaredIsolation) -> tuple[dict[str, _N
 
 
 def _set_up_elsewhere(declared: DeclaredIsolation) -> Iterator[tuple[str, str, str]]:
-    """Node, fabric and interface of each planned address that the node's own system sets up."""
+    """Node, fabric and interface of each planned address configured by the node's own system."""
     for (version, number), (device, port) in declared.addresses.items():
         if device in declared.networks_elsewhere:
             for fabric in declared.fabrics:
@@ -143,7 +143,7 @@ def _set_up_elsewhere(declared: DeclaredIsolation) -> Iterator[tuple[str, str, s
 
 
 def loading_faults(declared: DeclaredIsolation, node_filter: NodeFilter) -> Iterator[tuple[int, str]]:
-    """Faults of a file beside what other programs load, each with its line."""
+    """Faults of a file in combination with other programs' rules, each with its line."""
     has_neighbours = any(node in declared.beside_others for node in node_filter.nodes)
     if not (node_filter.ruleset.replaces_itself if has_neighbours else node_filter.ruleset.flushes):
         yield 0, "nothing flushes the rules that were loaded before: they stay."
@@ -155,7 +155,7 @@ def loading_faults(declared: DeclaredIsolation, node_filter: NodeFilter) -> Iter
 
 
 def judge(declared: DeclaredIsolation, node_filter: NodeFilter, interfaces: InterfaceNumbers) -> Iterator[JudgedHook]:
-    """The packets that a filter lets pass at each hook, and those it should. Raises VerifyError for circular jumps."""
+    """Packets passing a filter at each hook, and permitted ones. Raises VerifyError for circular jumps."""
     zones, nics, boots, bridges = node_filter.zones, node_filter.nics, node_filter.boots, node_filter.bridges
 
     def taken() -> PacketSet:
@@ -179,7 +179,7 @@ def judge(declared: DeclaredIsolation, node_filter: NodeFilter, interfaces: Inte
 
 
 def _passing(node_filter: NodeFilter, ruleset: Ruleset, hook: str) -> tuple[PacketSet, tuple[Idle, ...]]:
-    """The packets that pass a hook and those before it, and the rules that never decide. Raises VerifyError."""
+    """Packets passing a hook and those before it, and rules that never decide. Raises VerifyError."""
     entering, idle = STATEFUL_PACKETS, tuple[Idle, ...]()
     for stage in stages(ruleset, hook):
         try:
@@ -191,7 +191,7 @@ def _passing(node_filter: NodeFilter, ruleset: Ruleset, hook: str) -> tuple[Pack
 
 
 def stages(ruleset: Ruleset, hook: str) -> tuple[str, ...]:
-    """The hooks on a packet's path: ``prerouting`` for packets from outside, ``postrouting`` for those that leave."""
+    """Hooks on a packet's path: ``prerouting`` for packets from outside, ``postrouting`` for leaving ones."""
     order = {"input": ("prerouting", "input"), "forward": ("prerouting", "forward", "postrouting")}
     wanted = order.get(hook, ("output", "postrouting"))
     return tuple(stage for stage in wanted if stage == hook or base_chains(ruleset, stage))

@@ -1,4 +1,4 @@
-"""Packets and services that bypass the filters of switches, whatever the system."""
+"""Packets and services bypassing the filters of switches, on any system."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def opening_faults(tree: RenderedTree, declared: Planned | None) -> Iterator[Cou
 
 
 def server_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Servers of a switch that the spec does not have for that service. Raises VerifyError."""
+    """Servers of a switch missing from the spec for that service. Raises VerifyError."""
     for part in managed(tree):
         for device, file, server, _ in part.servers:
             if what := _stranger(server, device, declared):
@@ -41,7 +41,7 @@ def server_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[C
 
 
 def _stranger(server: Server, device: str, declared: DeclaredIsolation) -> str:
-    """The fault of a server; "" where the spec has it for its service."""
+    """Fault of a server; "" for a server of the spec for its service."""
     relies = f"the switch relies on {server.address} for {server.what}"
     try:
         if declared.serves(server.what, server.address, device):

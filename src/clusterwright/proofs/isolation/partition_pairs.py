@@ -1,8 +1,8 @@
-"""InfiniBand as a path class: zones that reach each other by partitions, beside those that the spec joins.
+"""Partitions of InfiniBand as paths between zones, compared with the declared ones.
 
-Two ports reach each other by a P_Key that both hold and at least one of them as a full member; switches and adapters
-check every packet so, both ways alike. Ports of the same zones with the same memberships are checked together. Beside
-the planned ports stands one unplanned adapter: rights that a file gives to all, it gives to that one too.
+Two ports reach each other by a P_Key held by both, at least one of them as a full member; switches and adapters check
+every packet so, both ways alike. Ports of the same zones with the same memberships are checked together. In addition to
+the planned ports there is one unplanned adapter: it gets the rights that a file gives to all.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _SHOWN = 6  # differences for each subnet
 _Seats = dict[int, dict[int, tuple[bool, int]]]  # port GUID, then P_Key: full or not, and the line that says so
 _Keys = frozenset[tuple[int, bool]]
 PARTITION_INTENT = SUBNET_INTENT | {"endpoints", "managers", "open_default", "partitions"}
-"""What the packets that partitions let pass are compared with, of the spec's declaration."""
+"""Properties of the declaration compared with the packets between partitions."""
 
 
 class _Kind(NamedTuple):
-    """The common properties of ports: their zones, their keys by the text and by the spec."""
+    """Common properties of ports: their zones, their keys by the text and by the spec."""
 
     zones: tuple[str, ...]
     given: _Keys
@@ -40,14 +40,14 @@ class _Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionVerdict:
-    """The packets that partitions of all InfiniBand subnets let pass, compared with the declaration."""
+    """Packets between partitions of all InfiniBand subnets, compared with the declaration."""
 
     facts: tuple[Fact, ...]
     faults: tuple[Counterexample, ...]
 
 
 def partition_verdict(tree: RenderedTree, declaration: Declaration) -> PartitionVerdict:
-    """Every pair of zones that reach each other and should not, or do not and should."""
+    """Differences between the zones reaching each other and the declared ones."""
     checked: set[object] = set()
     faults: list[Counterexample] = []
     subnets: set[str] = set()
@@ -81,7 +81,7 @@ def partition_verdict(tree: RenderedTree, declaration: Declaration) -> Partition
 
 
 def _subnet(declaration: Declaration, device: str, guid: str) -> str | None:
-    """The subnet of a manager: that of the port it is bound to, else the one that its host is on."""
+    """Subnet of a manager: that of the port it is bound to, else that of its host."""
     number = int(guid, 16) if re.fullmatch(r"0x[0-9a-fA-F]+", guid) else 0
     for subnet, guids in declaration.ports.items():
         if number in guids:
@@ -95,10 +95,10 @@ def _subnet(declaration: Declaration, device: str, guid: str) -> str | None:
 def _managers(
     tree: RenderedTree, config: str, declaration: Declaration, subnet: str, text: str | None
 ) -> frozenset[int]:
-    """The ports of a subnet's managers.
+    """Ports of a subnet's managers.
 
-    These are ports of the hosts whose files the tree has; and as far as the spec asks for more managers, ports that
-    the file itself names full members of the default partition, on hosts that may be one.
+    These are ports of the hosts with a manager's files in the tree. If the spec needs more managers, they are ports
+    listed as full members of the default partition, on possible hosts.
     """
     hosts, wanted = declaration.managers.get(subnet, (frozenset(), 0))
     here = frozenset(tree.devices_with(config))
@@ -121,7 +121,7 @@ def _managers(
 
 
 def _open(ports: frozenset[int]) -> _Seats:
-    """The seats that opensm gives without a readable file: every port is a full member of the default partition."""
+    """Memberships of opensm without a readable file: every port is a full member of the default partition."""
     return {guid: {DEFAULT_PKEY: (True, 0)} for guid in ports}
 
 
@@ -142,7 +142,7 @@ def _seats(text: str | None, ports: frozenset[int], managers: frozenset[int]) ->
 
 
 def _sit(seats_by_port: _Seats, statement: Statement, ports: frozenset[int], managers: frozenset[int]) -> None:
-    """Add a statement's members to their seats; of several for a port the last holds, as in opensm."""
+    """Add a statement's members to their memberships; of several for a port the last holds, as in opensm."""
     if statement.pkey is None:
         return
     for member in statement.members:
@@ -154,7 +154,7 @@ def _sit(seats_by_port: _Seats, statement: Statement, ports: frozenset[int], man
 
 
 def _kinds(seats: _Seats, declaration: Declaration, subnet: str, managers: frozenset[int]) -> dict[_Kind, list[int]]:
-    """Ports by kind, with the first and last of each."""
+    """Ports by kind, in order."""
     everybody = subnet in declaration.open_default
     wanted: dict[int, set[tuple[int, bool]]] = {
         guid: {(DEFAULT_PKEY, everybody or guid in managers)} for guid in (*declaration.ports[subnet], _STRANGER)
@@ -174,7 +174,7 @@ def _kinds(seats: _Seats, declaration: Declaration, subnet: str, managers: froze
 
 
 def _reach(one: _Keys, other: _Keys) -> dict[int, bool]:
-    """The P_Keys by which two ports reach each other."""
+    """P_Keys by which two ports reach each other."""
     reaching = {}
     for pkey, is_full in one:
         if (pkey, True) in other or (is_full and (pkey, False) in other):
@@ -209,7 +209,7 @@ def _differences(
 
 
 def _line(seats: _Seats, pkey: int, *ends: tuple[int, _Kind]) -> int:
-    """The line that gives one of two ports a P_Key it should not have; 0 without one."""
+    """Line with an undeclared P_Key of one of two ports, or else the last line of the key; 0 without one."""
     lines = [seats[guid][pkey] for guid, _ in ends if pkey in seats[guid]]
     odd = [
         seats[guid][pkey][1]

@@ -1,4 +1,4 @@
-"""The isolation proof: packets that the rendered filters let pass, compared both ways with the declared matrix."""
+"""The isolation proof: packets passing the rendered filters, compared both ways with the declared matrix."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _SHOWN_PER_FILTER = 6
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """A packet that a filter treats otherwise than declared; ``extra`` when it passes and should not."""
+    """A packet filtered otherwise than declared; ``extra`` if it passes and should not."""
 
     packet: Packet
     extra: bool
@@ -137,7 +137,7 @@ def _facts(
 
 
 def _open_zones(tree: RenderedTree, declared: DeclaredIsolation) -> frozenset[str]:
-    """Zones of hosts whose filters do not read: the flows of these hosts are not known."""
+    """Zones of hosts with unreadable filters: the flows of these hosts are not known."""
     unread = tree.left_open_for("isolation")
     return frozenset(chain.from_iterable(declared.zones_of.get(device, ()) for device in unread))
 
@@ -154,7 +154,7 @@ def _open_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str
 
 
 def _missing(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Nodes that are configured, but have no filter."""
+    """Configured nodes without a filter."""
     configured = tree.devices_below(NETWORKS)
     for device in sorted(configured & declared.zones_of.keys()):
         is_ours = device in declared.imaged or device not in declared.beside_others
@@ -168,7 +168,7 @@ def _missing(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
 
 
 def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Flows that a chip without port ranges passes with every port, to hosts without a filter to narrow them.
+    """Flows passed with every port by a chip without port ranges, to hosts without a filter to narrow them.
 
     Replies pass the same way back, from every port.
     """
@@ -200,7 +200,7 @@ def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
 
 
 def _unfiltered(declared: DeclaredIsolation, zone: str, fabric: str) -> str | None:
-    """The first host of a zone on a fabric that has no filter: it has no image, or is a management port."""
+    """First host of a zone on a fabric without a filter: it has no image, or is a management port."""
     parts = [part for part in declared.zone[zone].parts if part.fabric == fabric]
     is_managed = fabric in declared.management.values()
     if not parts:
@@ -215,7 +215,7 @@ def _unfiltered(declared: DeclaredIsolation, zone: str, fabric: str) -> str | No
 
 
 def _nodes(tree: RenderedTree, places: FilterPlaces, nodes: Iterable[NodeFilter]) -> Iterator[Counterexample]:
-    """The differences of nodes' filters; one that does not read leaves its own nodes open."""
+    """Differences of nodes' filters; an unreadable one leaves its own nodes open."""
     for node in nodes:
         try:
             yield from _node(places, node)
@@ -251,7 +251,7 @@ def _node(places: FilterPlaces, node_filter: NodeFilter) -> Iterator[Counterexam
 
 
 def _nics(places: FilterPlaces, device: str, hook: str) -> Iterator[Box]:
-    """The interface and address of each NIC of a node, as boxes of its packets."""
+    """Interface and address of each NIC of a node, as boxes of its packets."""
     for (version, number), (name, port) in places.declared.addresses.items():
         if name == device:
             family, interface = values(int(version == 6)), places.interfaces.of(port)
@@ -262,7 +262,7 @@ def _nics(places: FilterPlaces, device: str, hook: str) -> Iterator[Box]:
 
 
 def _hosts(places: FilterPlaces, port_filter: PortFilter) -> Iterator[Box]:
-    """The address of each host behind a switch's ports, as boxes of its packets."""
+    """Address of each host behind a switch's ports, as boxes of its packets."""
     edge = next(
         (e for e in places.declared.edges if (e.switch, e.fabric) == (port_filter.device, port_filter.fabric)), None
     )
@@ -273,7 +273,7 @@ def _hosts(places: FilterPlaces, port_filter: PortFilter) -> Iterator[Box]:
 
 
 def _own_port(places: FilterPlaces, port_filter: PortFilter) -> Iterator[Box]:
-    """The address of a management port, as a box of packets to it."""
+    """Address of a management port, as a box of packets to it."""
     ends = {(port_filter.device, port) for port in port_filter.ports}
     for (version, number), end in places.declared.addresses.items():
         if end in ends:
@@ -288,7 +288,7 @@ def _interface(places: FilterPlaces, hook: str, packet: Packet) -> str:
 
 
 def _ports(places: FilterPlaces, groups: Iterable[tuple[PortGroup, object]]) -> Iterator[Counterexample]:
-    """The differences of switches' filters; those that differ in their local addresses alone are judged once.
+    """Differences of switches' filters; those that differ in their local addresses alone are checked once.
 
     Each group comes with its shape.
     """
@@ -340,7 +340,7 @@ def _port_idle(port_filter: PortFilter, idle: Idle) -> Counterexample:
 def _differences(
     places: FilterPlaces, extra: PacketSet, missing: PacketSet, *, far: int, near: tuple[Box, ...], device: str
 ) -> Iterator[_Difference]:
-    """Packets that pass beyond the matrix, and packets of it that do not: one for each zone on the far side."""
+    """Packets passing beyond the matrix, and stopped packets of it: one for each zone on the far side."""
     for packets, is_extra in ((extra, True), (missing, False)):
         shown = 0
         left = packets
@@ -355,7 +355,7 @@ def _differences(
 
 
 def _far_sides(declared: DeclaredIsolation, far: int) -> Iterator[PacketSet]:
-    """The zones' addresses one after another, then all other addresses."""
+    """Addresses of one zone after another, then all other addresses."""
     name = "src" if far == SRC else "dst"
     for zone in declared.zones:
         addresses: dict[int, Ranges] = {}
@@ -367,7 +367,7 @@ def _far_sides(declared: DeclaredIsolation, far: int) -> Iterator[PacketSet]:
 
 
 def _what(places: FilterPlaces, one: _Difference, usual_origin: int) -> str:
-    """The fault of a packet in a sentence, without its path."""
+    """Fault of a packet in a sentence, without its path."""
     declared = places.declared
     version = version_of(one.packet)
     pair = [declared.zone_at(version, one.packet[side]) for side in (SRC, DST)]

@@ -31,11 +31,11 @@ def route_faults(
 ) -> Iterator[Counterexample]:
     """Routes to addresses of no zone and no fabric or through a host, and text that could bring one in.
 
-    ``known`` are the addresses that a route may lead to, by IP version, and ``owner`` gives the device of an address:
-    hosts pass no packets on, but could read them. Without ``owner`` nothing is declared, only addresses that a tree
-    happens to name are known, and a route is at fault when it leads to public addresses and none of these. ``note``
-    is called with every route: its device, its destination and its next hop. ``is_declared_default`` says of the same
-    three whether a flow to the internet needs that route.
+    ``known`` are permitted destinations, by IP version, and ``owner`` gives the device of an address: hosts forward no
+    packets, but could read them. Without ``owner`` nothing is declared, only addresses named in the tree are known, and
+    a route is at fault if it leads to public addresses and none of these. ``note`` is called with every route: its
+    device, its destination and its next hop. ``is_declared_default`` tells from the same three whether a flow to the
+    internet needs that route.
     """
     judged: dict[str, str] = {}
 
@@ -72,7 +72,7 @@ def _files_with_routes(tree: RenderedTree) -> list[tuple[str, str, Callable[[str
 
 
 def leads_everywhere(destination: str) -> bool:
-    """True for a default route, however it is written."""
+    """True for a default route in any spelling."""
     return destination in _DEFAULTS or destination.endswith("/0")
 
 

@@ -21,7 +21,7 @@ _SHOWN = 3  # zones for each list and direction
 
 
 def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Differences between the sources that reach a switch's services and the flows. Raises VerifyError."""
+    """Differences between the sources reaching a switch's services and the flows. Raises VerifyError."""
     clean: set[object] = set()
     for part in managed(tree):
         for (device, file), (services, _) in part.answers.items():
@@ -39,12 +39,12 @@ def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
 
 
 def holders(declared: DeclaredIsolation, fabric: str) -> tuple[str, ...]:
-    """The zones that hold the management ports on a fabric."""
+    """Zones with the management ports on a fabric."""
     return tuple(zone.name for zone in declared.zones if zone.is_ports and zone.on(fabric))
 
 
 def declared_sources(declared: DeclaredIsolation, fabric: str, version: int, protocol: str, port: int) -> Ranges:
-    """The sources that flows let reach a port of the switches' management ports."""
+    """Sources permitted by flows at a port of the switches' management ports."""
     sources = EMPTY
     if version != declared.fabric[fabric].version:
         return sources
@@ -56,7 +56,7 @@ def declared_sources(declared: DeclaredIsolation, fabric: str, version: int, pro
 
 
 def service_behaviour(service: SwitchService) -> object:
-    """Equal for services whose lists do the same."""
+    """Key equal for services with lists of the same effect."""
     return None if service.rules is None else tuple((rule.matches, rule.verdict) for rule in service.rules)
 
 
@@ -76,7 +76,7 @@ def _faults(declared: DeclaredIsolation, fabric: str, service: SwitchService) ->
 
 
 def passing_sources(service: SwitchService) -> tuple[Ranges, list[int]]:
-    """The sources that a service takes, and the lines of entries that never decide."""
+    """Sources accepted by a service, and the lines of entries that never decide."""
     if service.rules is None:
         return WHOLE[SRC] & everywhere(service.version), []
     left, passes, idle = everywhere(service.version), EMPTY, []

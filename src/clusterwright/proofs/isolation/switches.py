@@ -1,4 +1,4 @@
-"""The checks of switches' files, which are read once for all of them."""
+"""Checks of switches' files sharing one reading."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 @dataclass(frozen=True, slots=True)
 class FilteredSwitches:
-    """The filtered ports of all switches, each group with its shape, and faults beside their filters."""
+    """Filtered ports of all switches, each group with its shape, and faults outside their filters."""
 
     ports: tuple[tuple[PortGroup, object], ...]
     faults: tuple[Counterexample, ...]
@@ -33,7 +33,7 @@ class FilteredSwitches:
 
 @dataclass(frozen=True, slots=True)
 class _SwitchPart:
-    """The filtered ports of some switches, and faults of the Linux below, of routes and beside the lists."""
+    """Filtered ports of some switches, and faults of the Linux below, of routes and outside the lists."""
 
     ports: tuple[tuple[PortGroup, object], ...]
     firewalls: tuple[Counterexample, ...]
@@ -42,7 +42,7 @@ class _SwitchPart:
 
 
 def switches_read(tree: RenderedTree) -> tuple[SwitchReading[Any], ...]:
-    """The readings of a tree's switches; empty without a spec."""
+    """Readings of a tree's switches; empty without a spec."""
     declared = None if tree.declaration is None else tree.declaration.isolation
     if declared is None:
         return ()
@@ -56,7 +56,7 @@ def _switches_read(tree: RenderedTree, declared: DeclaredIsolation) -> tuple[Swi
 
 
 def _part(noted: NotedEnds, shapes: dict[object, object], part: RenderedTree) -> _SwitchPart:
-    """Of equal shapes one is kept in ``shapes``."""
+    """Filtered ports and faults of some switches; of equal shapes one is kept in ``shapes``."""
     declared = noted.declared
     ports: list[tuple[PortGroup, object]] = []
     for group in port_groups(part, declared):
@@ -71,19 +71,19 @@ def _part(noted: NotedEnds, shapes: dict[object, object], part: RenderedTree) ->
 
 
 def filtered_groups(tree: RenderedTree, declared: DeclaredIsolation) -> tuple[tuple[PortGroup, object], ...]:
-    """The filtered ports of all switches, each group with its shape."""
+    """Filtered ports of all switches, each group with its shape."""
     reading, _ = _switches_read(tree, declared)
     return tuple(chain.from_iterable(part.ports for part in reading.parts))
 
 
 def routes_noted(tree: RenderedTree, declared: DeclaredIsolation) -> Mapping[str, set[tuple[str, str]]]:
-    """By switch the destinations and next hops of the static routes in its files."""
+    """Destinations and next hops of the static routes in each switch's files."""
     reading, noted = _switches_read(tree, declared)
     return noted.routes if reading.parts else {}
 
 
 def read_switches(tree: RenderedTree, declared: DeclaredIsolation) -> FilteredSwitches:
-    """The ports and faults of all switches. Raises VerifyError for text that does not read."""
+    """Ports and faults of all switches. Raises VerifyError for text that does not read."""
     reading, noted = _switches_read(tree, declared)
     parts = reading.parts
     faults = (

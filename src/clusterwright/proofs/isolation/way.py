@@ -1,4 +1,4 @@
-"""The path of one packet through a cluster: the places on it, the decision of each, and its line."""
+"""Path of one packet through a cluster: the places on it, the decision of each, and its line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TRIED = 16  # boxes of a set, for one with a real address
 
 @dataclass(frozen=True)
 class FilterPlaces:
-    """Every filter of a cluster by the place where packets meet it."""
+    """Every filter of a cluster by the place of packets meeting it."""
 
     declared: DeclaredIsolation
     interfaces: InterfaceNumbers
@@ -43,9 +43,9 @@ class FilterPlaces:
     groups: Mapping[tuple[str, str], PortGroup]
 
     def way(self, packet: Packet, fabric: str = "", hook: str = "") -> str:
-        """The devices that a packet crosses and the decision of each, in one line; the first that stops it ends it.
+        """Devices crossed by a packet and the decision of each, in one line, up to the first that stops it.
 
-        At ``hook`` the packet was judged: there it keeps its origin, elsewhere the origin is an honest one.
+        At ``hook`` the packet was checked: there it keeps its origin, elsewhere it has the usual origin.
         """
         version = version_of(packet)
         sender = self.declared.addresses.get((version, packet[SRC]))
@@ -104,10 +104,10 @@ class FilterPlaces:
         return self.interfaces.of(name).bounds[0][0]
 
     def concrete(self, packets: PacketSet, far: int, near: Iterable[Box], device: str) -> Packet:
-        """A packet of a set with addresses of real hosts where it has some.
+        """A packet of a set, if possible with addresses of real hosts.
 
-        ``near`` are boxes of the device's own NICs, in the order in which they are tried; on the ``far`` side another
-        host is preferred. Raises IndexError for the empty set.
+        ``near`` are boxes of the device's own NICs, in the order of trying; on the ``far`` side another host is
+        preferred. Raises IndexError for the empty set.
         """
         name, side = ("src", DST) if far == SRC else ("dst", SRC)
         for limit in (*near, WHOLE):
