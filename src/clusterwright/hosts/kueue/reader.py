@@ -37,8 +37,8 @@ class PodPart:
     """The configuration maps that its variables come from."""
     memory: frozenset[str]
     """Where a file system in memory is mounted."""
-    files_of_node: frozenset[str]
-    """Files of the node that have to be there."""
+    mounts: Mapping[str, str]
+    """By path in the container, the node's path mounted there."""
 
 
 @lru_cache(maxsize=16)
@@ -75,7 +75,7 @@ def read_pod(text: str) -> PodPart:
             capabilities=frozenset(container.get("securityContext", {}).get("capabilities", {}).get("add", ())),
             environments=frozenset(source["configMapRef"]["name"] for source in container.get("envFrom", ())),
             memory=frozenset(_in_memory(spec, container)),
-            files_of_node=frozenset(_files_of_node(spec)),
+            mounts=_mounts_of_node(spec, container),
         )
     except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(" ".join(str(error).split())) from error
@@ -90,19 +90,27 @@ def _in_memory(spec: Mapping[str, Any], container: Mapping[str, Any]) -> Iterato
             yield mount["mountPath"]
 
 
-def _files_of_node(spec: Mapping[str, Any]) -> Iterator[str]:
+def _mounts_of_node(spec: Mapping[str, Any], container: Mapping[str, Any]) -> Mapping[str, str]:
+    path_by_volume = {}
     for volume in spec.get("volumes", ()):
-        if volume.get("hostPath", {}).get("type") == "File":
-            yield volume["hostPath"]["path"]
+        if "hostPath" in volume:
+            path_by_volume[volume["name"]] = volume["hostPath"]["path"]
+    mounts = {}
+    for mount in container.get("volumeMounts", ()):
+        if mount["name"] in path_by_volume:
+            mounts[mount["mountPath"]] = path_by_volume[mount["name"]]
+    return mounts
 
 
 @lru_cache(maxsize=16)
-def read_environment(text: str) -> str:
-    """The name of a configuration map. Raises ValueError for unreadable text."""
+def read_environment(text: str) -> tuple[str, Mapping[str, str]]:
+    """The name and variables of a configuration map. Raises ValueError for unreadable text."""
     try:
         document = yaml.safe_load(text)
-        return str(document["metadata"]["name"]) if document["kind"] == "ConfigMap" else ""
-    except (yaml.YAMLError, KeyError, TypeError) as error:
+        if document["kind"] != "ConfigMap":
+            return "", {}
+        return str(document["metadata"]["name"]), dict(document.get("data") or {})
+    except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         raise ValueError(" ".join(str(error).split())) from error
 
 

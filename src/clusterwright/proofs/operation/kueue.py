@@ -5,7 +5,7 @@ Quotas and queues are the site's: nothing of them is rendered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from clusterwright.hosts.kueue.reader import (
     FOLDER,
@@ -18,6 +18,7 @@ from clusterwright.hosts.kueue.reader import (
     read_objects,
     read_pod,
 )
+from clusterwright.hosts.linux.reader.nccl import CONF_FILES, NCCL, variables_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, line_with
 from clusterwright.proofs.operation.declared_kueue import DeclaredKueue
 from clusterwright.proofs.tree import RenderedTree
@@ -28,6 +29,7 @@ _NODE = "kubernetes.io/hostname"
 _MOST_LEVELS = 16  # Kueue, Topology, v1beta2
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 -- of a pod
 _LOCKED = "IPC_LOCK"
+_OF_NODE = ("/etc/", "/run/")  # the node's settings; a plugin's library below /usr or /opt is the container's own
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -105,28 +107,33 @@ def _plan_faults(text: str, objects: KueueObjects, planned: DeclaredKueue) -> It
 
 def _pod_faults(tree: RenderedTree, device: str, planned: DeclaredKueue | None) -> Iterator[Fault]:
     paths = sorted(path for path in tree.paths if path.startswith(FOLDER) and (device, path) in tree.files)
-    environments: set[str] = set()
+    variables: dict[str, Mapping[str, str]] = {}
+    pods: dict[str, PodPart] = {}
     for path in paths:
-        if path == OBJECTS or path.startswith(PODS):
-            continue
+        text = tree.text(device, path) or ""
         try:
-            environments.add(read_environment(tree.text(device, path) or ""))
+            if path.startswith(PODS):
+                pods[path] = read_pod(text)
+            elif path != OBJECTS:
+                name, values = read_environment(text)
+                variables[name] = values
         except ValueError as error:
             yield path, 0, f"it does not read: {error}"
+    for path, pod in pods.items():
+        for message in (*_faults_of_pod(pod, variables.keys()), *_faults_of_mounts(pod, variables)):
+            yield path, 0, message
+    if planned is not None:
+        for message in (*_unmet_limits(pods.values(), planned), *_unmounted_settings(tree, planned, pods.values())):
+            yield f"{PODS}.yaml", 0, message
+
+
+def _unmet_limits(pods: Iterable[PodPart], planned: DeclaredKueue) -> Iterator[str]:
     limits: dict[str, object] = {}
-    for path in (path for path in paths if path.startswith(PODS)):
-        try:
-            pod = read_pod(tree.text(device, path) or "")
-        except ValueError as error:
-            yield path, 0, f"it does not read: {error}"
-            continue
-        yield from ((path, 0, message) for message in _faults_of_pod(pod, environments))
+    for pod in pods:
         limits.update(pod.limits)
-    if planned is None:
-        return
     for name, count in planned.limits.items():
         if limits.get(name) != count:
-            yield f"{PODS}.yaml", 0, f"a pod has {limits.get(name, 'nothing')} of {name}, and a node {count}"
+            yield f"a pod has {limits.get(name, 'nothing')} of {name}, and a node {count}"
 
 
 def _faults_of_pod(pod: PodPart, environments: Set[str]) -> Iterator[str]:
@@ -142,6 +149,37 @@ def _faults_of_pod(pod: PodPart, environments: Set[str]) -> Iterator[str]:
     if len(environments) == 1:
         for name in sorted(environments - pod.environments):
             yield f"the variables of {name} reach no container"
+
+
+def _faults_of_mounts(pod: PodPart, variables: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Files and folders of the node that are not at the same path in the container."""
+    for path, path_on_node in pod.mounts.items():
+        if path != path_on_node:
+            yield f"{path} is the node's {path_on_node}: settings name files by their path on the node"
+    for environment in sorted(pod.environments & variables.keys()):
+        for name, value in variables[environment].items():
+            if value.startswith(_OF_NODE) and not _is_mounted(value, pod.mounts):
+                yield f"{name} is {value}, which is not mounted"
+
+
+def _unmounted_settings(tree: RenderedTree, planned: DeclaredKueue, pods: Iterable[PodPart]) -> Iterator[str]:
+    """Nodes' NCCL settings, and files named in them, that no pod mounts whole."""
+    node_by_text: dict[str, str] = {}
+    for node in planned.labels:
+        for path in CONF_FILES:
+            text = tree.text(node, path)
+            if text is not None:
+                node_by_text.setdefault(text, node)
+    for text, node in node_by_text.items():
+        wanted = [f"/{NCCL}", *(value for value in variables_of(text).values() if value.startswith(_OF_NODE))]
+        missing_by_pod = [[path for path in wanted if not _is_mounted(path, pod.mounts)] for pod in pods]
+        missing = min(missing_by_pod, key=len, default=[])
+        if missing:
+            yield f"{', '.join(missing)} of {node} is not mounted: NCCL reads nothing of it"
+
+
+def _is_mounted(path: str, mounts: Iterable[str]) -> bool:
+    return any(path == mount or path.startswith(f"{mount}/") for mount in mounts)
 
 
 def _node_faults(tree: RenderedTree, node: str, planned: DeclaredKueue) -> Iterator[Fault]:
@@ -163,8 +201,11 @@ def _applies(tree: RenderedTree) -> bool:
 
 KUEUE = ProofCheck(
     name="kueue",
-    claim="Kueue knows the plan's levels, nodes register at their places, and pods have a node's network and devices.",
-    kinds=frozenset({"kueue"}),
+    claim=(
+        "Kueue knows the plan's levels, nodes register at their places, and pods have a node's network, devices and"
+        " settings of NCCL."
+    ),
+    kinds=frozenset({"kueue", "nccl"}),
     intent=frozenset({"kueues"}),
     applies=_applies,
     judge=_run,
