@@ -1,1 +1,1 @@
-"""Answers to acceptance suites of others, from plans, rendered text and proofs."""
+"""Answers to third-party acceptance suites, from plans, rendered text and proofs."""

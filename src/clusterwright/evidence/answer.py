@@ -1,4 +1,4 @@
-"""Answers to tests of a suite: what is claimed, of how many cases, from which source, and what was not checked."""
+"""Answers to tests of a suite: claim, number of cases, source, and unchecked parts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class AnswerKind(Enum):
     HOLDS = "holds"
     FAILS = "fails"
     PRE_CHECK = "pre-check"
-    """What can be known before machines run holds; the suite's own probe is still to be made."""
+    """The text and plan meet the test; the suite's own probe is still to be made."""
     NOT_CHECKED = "not checked"
 
 
 class Basis(Enum):
-    """The source of an answer."""
+    """Source of an answer."""
 
     PLAN = "the plan"
     TEXT = "rendered text"
@@ -33,7 +33,7 @@ class Basis(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The answer to one test of a suite."""
+    """Answer to one test of a suite."""
 
     test: SuiteTest
     answer: AnswerKind
@@ -41,9 +41,9 @@ class Evidence:
     claim: str
     cases: Cases
     output: Mapping[str, Any]
-    """What the suite's check reads, beside ``platform`` and ``success``."""
+    """Input of the suite's check, in addition to ``platform`` and ``success``."""
     problems: tuple[str, ...] = ()
-    """Why it fails, or is not checked."""
+    """Reasons for a failed or unchecked answer."""
     not_checked: tuple[str, ...] = ()
     proofs: tuple[Judged, ...] = field(default=())
 
@@ -54,7 +54,7 @@ class Evidence:
 
 
 def open_proofs(proofs: Sequence[Judged]) -> tuple[str, ...]:
-    """Why proofs do not hold, a sentence each; empty where all are proven."""
+    """Sentence for each proof that does not hold; empty if all are proven."""
     problems = []
     for check, verdict in proofs:
         if not verdict.is_settled:
@@ -64,7 +64,7 @@ def open_proofs(proofs: Sequence[Judged]) -> tuple[str, ...]:
 
 
 def proof_notes(proofs: Sequence[Judged]) -> tuple[str, ...]:
-    """Parts of the claims that the proofs did not check."""
+    """Parts of the claims not checked by the proofs."""
     notes: list[str] = []
     for check, verdict in proofs:
         notes += [f"{check.name}: {note}" for note in verdict.notes]
@@ -72,5 +72,5 @@ def proof_notes(proofs: Sequence[Judged]) -> tuple[str, ...]:
 
 
 def passed(is_true: bool, error: str) -> dict[str, Any]:
-    """A result as the suite's ``tests`` have it."""
+    """A result in the form of the suite's ``tests``."""
     return {"passed": True} if is_true else {"passed": False, "error": error}

@@ -17,15 +17,15 @@ from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.tree import RenderedTree
 
 NEEDED: tuple[ProofCheck, ...] = tuple(dict.fromkeys((*NEEDED_OF_INFINIBAND, *NEEDED_OF_ETHERNET)))
-"""The proofs that answers rest on."""
+"""Proofs used by answers."""
 
 
 def collect_evidence(
     plan: Plan, tree: RenderedTree, proofs: Sequence[Judged], node: str | None = None
 ) -> tuple[Evidence, ...]:
-    """The answers that ``plan`` and the proofs of ``tree`` give; ``node`` is the one that answers about a node name.
+    """Answers from ``plan`` and the proofs of ``tree``; ``node`` is the node of answers about one node.
 
-    Raises ClusterwrightError where there is no such node.
+    Raises ClusterwrightError for an unknown node.
     """
     basis = Basis.TEXT if tree.rendering is None else Basis.OBSERVED
     declaration = Declaration(plan)

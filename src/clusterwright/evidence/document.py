@@ -1,4 +1,4 @@
-"""Answers as files: what the suite's check reads, with one more key for what the answer rests on."""
+"""Answers as files: the input of the suite's check, with one more key for the evidence."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def documents(
 
 
 def as_text(document: Mapping[str, Any]) -> str:
-    """A document as it is written."""
+    """A document as written to a file."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def sums(texts: Mapping[str, str]) -> str:
-    """The digests of files, as `sha256sum -c` reads them."""
+    """Digests of files in the format of `sha256sum -c`."""
     return "".join(f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in sorted(texts.items()))
 
 
 def spec_digests(files: Iterable[str]) -> dict[str, str]:
-    """The digests of the files that a spec was read from."""
+    """Digests of a spec's source files."""
     return {name: hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in files}
 
 

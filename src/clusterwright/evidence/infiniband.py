@@ -1,4 +1,4 @@
-"""Partitions and keys of InfiniBand subnets, as the rendered text of their managers has them."""
+"""Partitions and keys of InfiniBand subnets in the rendered text of their managers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NOT_CHECKED = (
 def infiniband_evidence(
     tree: RenderedTree, declaration: Declaration, proofs: Sequence[Judged], basis: Basis
 ) -> Iterator[Evidence]:
-    """The answers about InfiniBand subnets; none where the tree has none."""
+    """Answers about InfiniBand subnets; none for a tree without them."""
     if not has_subnet(tree):
         return
     by_subnet = _matrix_by_subnet(tree, declaration)
@@ -45,7 +45,7 @@ def infiniband_evidence(
 
 
 def _matrix_by_subnet(tree: RenderedTree, declaration: Declaration) -> Mapping[str, tuple[ManagedSubnet, Matrix]]:
-    """Who is a member of which partition, by subnet: the first manager's file, which the others repeat (MANAGERS)."""
+    """Members of partitions by subnet, from the first manager's file; the others repeat it (MANAGERS)."""
     matrix_by_subnet: dict[str, tuple[ManagedSubnet, Matrix]] = {}
     for subnet in subnets(tree):
         name = declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters)
@@ -101,14 +101,14 @@ def _tenants(
 
 
 def _is_shared(subnet: ManagedSubnet, matrix: Matrix) -> bool:
-    """Whether ports that are no manager's are full members of the default partition."""
+    """Whether ports other than a manager's are full members of the default partition."""
     return any(
         seat.membership in FULL and guid not in subnet.managers for guid, seat in matrix.get(DEFAULT_PKEY, {}).items()
     )
 
 
 def _tenants_of(declaration: Declaration, guids: Mapping[int, object]) -> tuple[str, ...]:
-    """The compute zones of adapters; without any, their other zones as one tenant: machines of the site."""
+    """Compute zones of adapters; without any, their other zones as one tenant: machines of the site."""
     isolation = declaration.isolation
     if isolation is None:
         return ()

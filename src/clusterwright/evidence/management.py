@@ -1,4 +1,4 @@
-"""Isolation of tenants and of BMCs, and logs of switches: proofs of text, which precede the suite's own probes."""
+"""Isolation of tenants and of BMCs, and logs of switches: proofs of text, before the suite's own probes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _UNSAFE_PORTS = (("udp", 623, "IPMI"), ("tcp", 80, "HTTP"))
 def isolation_evidence(
     plan: Plan, tree: RenderedTree, isolation: DeclaredIsolation, proofs: Sequence[Judged], basis: Basis
 ) -> Iterator[Evidence]:
-    """The answers about zones and BMCs; none about BMCs where no fabric joins management ports."""
+    """Answers about zones and BMCs; none about BMCs without a fabric of management ports."""
     proofs = [judged for judged in proofs if judged[0] is ISOLATION]
     tenants = [zone for zone in isolation.zones if zone.kind == _TENANT_KIND]
     if len(tenants) > 1:
@@ -60,7 +60,7 @@ def _management_fabrics(plan: Plan) -> list[str]:
 def logging_evidence(
     tree: RenderedTree, isolation: DeclaredIsolation, proofs: Sequence[Judged], basis: Basis
 ) -> Iterator[Evidence]:
-    """The answers about logs: whether switches tell their servers and collectors, which the suite queries."""
+    """Answers about the configured log servers and collectors of switches; the suite queries these."""
     proofs = [judged for judged in proofs if judged[0] is MANAGEMENT]
     if not proofs:
         return
@@ -93,7 +93,7 @@ def logging_evidence(
 
 
 def _silent_systems(tree: RenderedTree, service: str) -> Iterator[str]:
-    """Switches whose files have no word for a service."""
+    """Switches of systems without support for a service in their files."""
     for reader in READERS:
         devices = tree.devices_with(reader.file)
         if devices and service not in reader.manages:
@@ -199,7 +199,7 @@ def _leading_outside(isolation: DeclaredIsolation, fabrics: Sequence[str]) -> It
 
 
 def _without_filters(tree: RenderedTree, isolation: DeclaredIsolation, fabrics: Sequence[str]) -> Iterator[str]:
-    """Switches with management ports whose files are not read, and fabrics in no zone."""
+    """Edge switches of management ports without a readable file, and fabrics in no zone."""
     read = set(chain.from_iterable(tree.devices_with(reader.file) for reader in ROUTERS))
     for edge in isolation.edges:
         if edge.fabric in fabrics and edge.switch not in read:
@@ -218,7 +218,7 @@ def _zones_on(isolation: DeclaredIsolation, fabrics: Sequence[str]) -> set[str]:
 
 
 def _flows_to(isolation: DeclaredIsolation, fabrics: Sequence[str]) -> list[DeclaredFlow]:
-    """The flows into zones of management ports from other zones."""
+    """Flows into zones of management ports from other zones."""
     managed = _zones_on(isolation, fabrics)
     return [flow for flow in isolation.flows if flow.target in managed and flow.source not in managed]
 

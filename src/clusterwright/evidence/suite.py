@@ -1,4 +1,4 @@
-"""The tests of NVIDIA's suite for AI clouds that a spec can answer, by the suite's own names.
+"""Tests of NVIDIA's suite for AI clouds answered by a spec, with the suite's own names.
 
 The suite: https://github.com/NVIDIA/ai-cloud-validation, release 0.11.0. Identifiers and requirements are those of its
 ``docs/test-plan.yaml``; checks and steps those of ``isvctl/configs/suites/``.
@@ -18,19 +18,19 @@ class SuiteTest:
 
     id: str
     check: str
-    """The class that reads the answer."""
+    """Class reading the answer."""
     step: str
-    """The step of the suite's configuration that prints the answer."""
+    """Step of the suite's configuration that prints the answer."""
     platform: str
     requirement: str
     probe: str = ""
-    """The measurement on running machines that the suite asks for; "" where data answers the test."""
+    """Measurement on running machines required by the suite; "" if data answers the test."""
     probed: tuple[str, ...] = ()
-    """The results of the probe that the suite's check demands."""
+    """Results of the probe required by the suite's check."""
 
     @property
     def unprobed(self) -> dict[str, dict[str, object]]:
-        """The probe's results before it was made: none has passed."""
+        """Results of the probe before its run: none has passed."""
         return {name: {"passed": False, "error": f"to be probed: {self.probe}"} for name in self.probed}
 
 

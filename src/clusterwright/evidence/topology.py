@@ -18,9 +18,9 @@ _AS_PLANNED = "that the fabric is cabled as planned: `clusterwright observe` com
 
 
 def topology_evidence(plan: Plan, node_name: str | None) -> Iterator[Evidence]:
-    """The answers about topology; those about one node are of ``node_name``, or of the first node with GPUs.
+    """Answers about topology; those about one node are of ``node_name``, or of the first node with GPUs.
 
-    Raises ClusterwrightError where there is no such node.
+    Raises ClusterwrightError for an unknown node.
     """
     nodes = [device for device in plan.devices if device.kind == "node" and device.rank is not None]
     if node_name is not None and node_name not in {node.name for node in nodes}:
@@ -70,7 +70,7 @@ def _incomplete_layers(switches: _SwitchLayers, fabric: str, nodes: Sequence[Dev
 
 
 def _backend_fabrics(plan: Plan) -> list[str]:
-    """The fabrics that NICs of GPUs are cabled to, in the spec's order."""
+    """Fabrics with NICs of GPUs, in the spec's order."""
     gpu_ports: set[tuple[str | None, str]] = set()
     for group in plan.spec.node_groups:
         for nics in group.model.nic_groups:
@@ -83,7 +83,7 @@ def _backend_fabrics(plan: Plan) -> list[str]:
 
 
 class _SwitchLayers:
-    """The switches above nodes of one fabric, over cables in service."""
+    """Switches above nodes of one fabric, over cables in service."""
 
     def __init__(self, plan: Plan, fabric: str) -> None:
         self._plan = plan
@@ -113,7 +113,7 @@ class _SwitchLayers:
         return layers
 
     def _layer(self, switch: str) -> int:
-        """0 for the lowest tier, 2 for the top one of three or more, 1 for those between."""
+        """Layer of a switch: 0 for the lowest tier, 2 for the top one of three or more, 1 for those between."""
         level = self._plan.level(self._plan.by_name[switch])
         if level == 0:
             return 0
@@ -160,7 +160,7 @@ def _nvlink_domains(plan: Plan, nodes: Sequence[Device], sample: Device) -> Evid
 
 
 def _nvlink_domain(plan: Plan, node: Device) -> str | None:
-    """The group that shares NVLink switch trays, or the node's own name; None where neither is known."""
+    """Group sharing NVLink switch trays, or the node's own name; None if neither is known."""
     group = plan.spec.node_group(node.node_group)
     if group is not None and group.nvlink_domain is not None:
         return next((name for name in node.groups if plan.group_by_name[name].level == group.nvlink_domain), None)
@@ -168,7 +168,7 @@ def _nvlink_domain(plan: Plan, node: Device) -> str | None:
 
 
 def _nvlink_switches(plan: Plan, node: Device) -> str:
-    """Where the NVLink switches of a node are, ``node`` or ``domain``; "" without NVLink."""
+    """Place of a node's NVLink switches, ``node`` or ``domain``; "" without NVLink."""
     model = plan.spec.catalogue[node.model]
     if model.gpus is not None and model.gpus.nvlink is not None:
         return model.gpus.nvlink.switches

@@ -161,7 +161,7 @@ def _read_back(
 
 
 def _listing(folder: Path) -> Iterator[tuple[tuple[str, str], tuple[Path, bool]]]:
-    """Every file by device and path on it, and whether it is a systemd link with a meaningful name alone."""
+    """Every file by device and path on it, and whether it is a systemd enablement link (``.wants``, ``.requires``)."""
     for device in _entries(folder):
         if not device.is_dir(follow_symlinks=False):
             if device.is_symlink():

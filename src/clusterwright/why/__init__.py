@@ -1,1 +1,1 @@
-"""Which values of a spec a line of rendered text comes from."""
+"""Values of a spec behind a line of rendered text."""

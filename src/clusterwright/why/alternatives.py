@@ -1,4 +1,4 @@
-"""Other values that the schema accepts at a place of a spec."""
+"""Other values accepted by the schema at a place of a spec."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NEAR = (1, -1, 2, -2, 10, -10)
 
 
 def other_values(leaf: SchemaLeaf, value: Any, elsewhere: Iterable[Any]) -> Iterator[Any]:
-    """Values that differ from ``value`` and that the schema accepts at ``leaf``; ``elsewhere`` stand at it in specs."""
+    """Values other than ``value`` accepted by the schema at ``leaf``; ``elsewhere`` are values at it in specs."""
     accepts = _validator(leaf)
     seen = [value]
     for candidate in _candidates(leaf.schema, value, list(elsewhere)):
@@ -28,7 +28,7 @@ def other_values(leaf: SchemaLeaf, value: Any, elsewhere: Iterable[Any]) -> Iter
 
 
 def changed(document: Document, place: Place, value: Any, *, leaves_out: bool = False) -> Document:
-    """``document`` with ``value`` at ``place``, or without that key where it ``leaves_out``; positions stay."""
+    """``document`` with ``value`` at ``place``, or without that key if it ``leaves_out``; positions stay."""
     data = here = copy.copy(document.data)
     for step in place[:-1]:
         here[step] = here = copy.copy(here[step])  # what lies beside the way is shared: nobody changes a document
@@ -54,7 +54,7 @@ def _candidates(schema: Any, value: Any, elsewhere: list[Any]) -> Iterator[Any]:
 
 
 def _of_its_type(schema: Any, value: Any, elsewhere: list[Any]) -> Iterator[Any]:
-    """Other values of the type that a value has."""
+    """Other values of the same type."""
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The leaves of a JSON Schema: every place of a document at which a value may stand, found from the schema alone."""
+"""Leaves of a JSON Schema: every place for a value in a document, derived from the schema alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENTRY = "{}"  # any entry of a mapping whose keys are the spec's own
 
 @dataclass(frozen=True, eq=False)
 class SchemaLeaf:
-    """A place: ``path`` from the top with ITEM and ENTRY in it, what may stand there, and whether it must."""
+    """A place: ``path`` from the top with ITEM and ENTRY in it, schema of its values, and whether it is required."""
 
     path: tuple[str, ...]
     schema: Schema
@@ -25,16 +25,16 @@ class SchemaLeaf:
 
     @property
     def name(self) -> str:
-        """The path as people write it."""
+        """The path in the notation of documentation: ``nodes[].count``."""
         return ".".join(self.path).replace(".[]", "[]").replace(".{}", "{}")
 
     @property
     def is_object(self) -> bool:
-        """Whether a section with keys of its own stands there, each of them a leaf."""
+        """Whether the place has a section with keys of its own, each of them a leaf."""
         return "properties" in self.schema
 
     def places(self, data: Any) -> list[Place]:
-        """Where in ``data`` a value stands at this leaf."""
+        """Places of a value at this leaf in ``data``."""
         reached: list[tuple[Place, Any]] = [((), data)]
         for step in self.path:
             reached = [((*path, key), value) for path, here in reached for key, value in _children(here, step)]
@@ -42,7 +42,7 @@ class SchemaLeaf:
 
 
 def leaves(name: str) -> tuple[SchemaLeaf, ...]:
-    """The leaves of the published schema ``name``, in its order. Lists and mappings of free keys count themselves."""
+    """Leaves of the published schema ``name``, in its order, including lists and mappings of free keys themselves."""
     folder = data_files.folder("inventory") / "schema"
     schema, strings = (
         json.loads((folder / f"{schema_name}.schema.json").read_text()) for schema_name in (name, "strings")

@@ -1,8 +1,8 @@
-"""Values behind rendered lines, found by changing each value of the spec and rendering the device anew.
+"""Values behind rendered lines, found by changing each value of the spec and rendering the device again.
 
-Values are changed in groups: a group that leaves the lines as they are holds none of the causes, any other is halved.
-A spec of hundreds of values so takes some dozens of renderings. One other value may say nothing of a line (the end of
-a range, where the line has its beginning), so what is no cause is changed again to others.
+Values are changed in groups: a group without an effect on the lines contains none of the causes, any other is halved. A
+spec of hundreds of values thus takes some dozens of renderings. A single other value may have no effect on a line (the
+end of a range, for a line with its beginning), so each value without an effect is changed again to others.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ LEAST_LIKENESS = 0.3
 
 
 class _PlanningPolicy(Policy):
-    """The rules without which there is no plan; the others are about what is right."""
+    """Rules needed to plan a spec; the others are about correctness."""
 
     @cached_property
     def rules(self) -> Mapping[str, LintRule]:
-        """By code: what leaves no plan, and what these rules rely on."""
+        """Rules without a plan on a finding, and the rules they rely on, by code."""
         return {code: rule for code, rule in all_rules().items() if rule.leaves_no_plan or rule.relied_on}
 
 
@@ -56,25 +56,25 @@ class RenderedLine:
     number: int
     text: str
     context: tuple[str, ...]
-    """The lines that hold this one, by their indentation, outermost first: two equal lines differ by them."""
+    """Lines around this one by indentation, outermost first: two equal lines differ by them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A value of the spec without which the lines would differ."""
+    """A value of the spec that affects the lines."""
 
     place: Place
     value: Any
     tried: Any
     after: tuple[str, ...]
-    """The lines in the place of the original ones with ``tried`` as the value; empty where they go."""
+    """Lines in place of the original ones with ``tried`` as the value; empty if they disappear."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The lines asked for, the values behind them, and the places whose values could not be changed alone.
+    """The selected lines, the values behind them, and the places with no valid change of their own.
 
-    Values that change the lines come before those without which there are none.
+    Values that change the lines come before those whose change removes them.
     """
 
     lines: tuple[RenderedLine, ...]
@@ -84,7 +84,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which lines of a device are meant: those that ``pattern`` matches, in files whose path ends in ``file``.
+    """Selected lines of a device: those matching ``pattern``, in files with a path ending in ``file``.
 
     With a ``number`` it is the line of that number alone.
     """
@@ -95,7 +95,7 @@ class Selection:
     number: int | None = None
 
     def lines(self, document: Document) -> tuple[RenderedLine, ...]:
-        """All matching lines of the device; none where the plan has no such device."""
+        """All matching lines of the device; none for a device outside the plan."""
         plan = _plan(document)
         selected: list[RenderedLine] = []
         if self.device not in plan.by_name:
@@ -113,7 +113,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """One value of the spec, and the other that is tried in its place."""
+    """One value of the spec, and the value tried in its place."""
 
     place: Place
     value: Any
@@ -121,7 +121,7 @@ class ValueChange:
 
 
 def explain(document: Document, selection: Selection) -> Explanation:
-    """The values of a spec behind the selected lines. Raises SpecError for a spec that does not load."""
+    """Values of a spec behind the selected lines. Raises SpecError for a spec that does not load."""
     lines = selection.lines(document)
     if selection.number is not None:
         lines = tuple(line for line in lines if line.number == selection.number)
@@ -151,7 +151,7 @@ def explain(document: Document, selection: Selection) -> Explanation:
 
 
 def _plan(document: Document) -> Plan:
-    """The plan of a spec. Raises SpecError where one of the rules without which there is none finds something."""
+    """Plan of a spec. Raises SpecError for findings of the rules needed to plan it."""
     result, subject = judge_document(document, policy=_PLANNING_POLICY)
     if subject is None:
         raise SpecError(result.errors)
@@ -159,7 +159,7 @@ def _plan(document: Document) -> Plan:
 
 
 def _smaller(document: Document, selection: Selection, lines: tuple[RenderedLine, ...]) -> Document:
-    """The same spec with fewer nodes in each group, as few as leave the lines as they are: a small plan is quick."""
+    """The same spec with the fewest nodes in each group that keep the lines: a small plan is quick."""
     for index, group in enumerate(document.at(("nodes",)) or ()):
         place: Place = ("nodes", index, "count")
         count = group.get("count")
@@ -184,17 +184,17 @@ class _Search:
         self._failures: list[Place] = []
 
     def is_unaltered(self) -> bool:
-        """True when the document itself renders to the lines."""
+        """True for a document that itself renders to the lines."""
         rendered = self._rendered(self._document)
         return rendered is not None and self._is_unaltered(rendered)
 
     def take_failures(self) -> list[Place]:
-        """The places for whose other value the spec had no plan, since they were last taken."""
+        """Places with a failed change since the last call."""
         failures, self._failures = self._failures, []
         return failures
 
     def causes(self, changes: Sequence[ValueChange]) -> Iterator[Cause]:
-        """The changes among these that alter the lines, by halving."""
+        """Changes among these that alter the lines, by halving."""
         if not changes:
             return
         if len(changes) == 1:
@@ -221,7 +221,7 @@ class _Search:
             yield Cause(place=change.place, value=change.value, tried=change.tried, after=self._after(rendered))
 
     def _rendered(self, document: Document) -> tuple[RenderedLine, ...] | None:
-        """The selected lines; None for a spec that does not load, plan or render."""
+        """Selected lines; None for a spec that does not load, plan or render."""
         try:
             return self._selection.lines(document)
         except Exception:  # a value that lint refuses may stop the planner and the writers anywhere
@@ -234,7 +234,7 @@ class _Search:
         return now == self._wanted
 
     def _after(self, rendered: tuple[RenderedLine, ...]) -> tuple[str, ...]:
-        """The new lines, those that are most like the original ones first."""
+        """New lines, most similar to the first original one first."""
         before = self._lines[0].text.strip()
         new = {text.strip() for path, _, text in _signature(rendered) - self._wanted if path == self._lines[0].path}
         return tuple(get_close_matches(before, sorted(new), n=len(new), cutoff=LEAST_LIKENESS)) if new else ()
@@ -272,7 +272,7 @@ def _spread(candidates: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _lines(path: str, text: str) -> Iterator[RenderedLine]:
-    """A file's lines that hold something, each with the less indented lines above it."""
+    """Non-blank lines of a file, each with the less indented lines above it."""
     above: list[tuple[int, str]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -289,7 +289,7 @@ def _signature(lines: Iterable[RenderedLine]) -> Counter[tuple[str, tuple[str, .
 
 
 def _renamed(data: Any, name: str, other: str) -> Any:
-    """The data with another text in each place of one text."""
+    """The data with each occurrence of one text replaced by another."""
     if isinstance(data, dict):
         return {key: _renamed(value, name, other) for key, value in data.items()}
     if isinstance(data, list):

@@ -1,4 +1,4 @@
-"""The planned encryption: protected mounts and links, and the files of TLS."""
+"""Planned encryption: protected mounts and links, and the files of TLS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clusterwright.spec.zone_reach import owner_in_clear
 
 
 def declared_protections(plan: Plan) -> Mapping[str, Mapping[str, str]]:
-    """The kind of protection of every mount, by node and mount point; nodes of a group share theirs."""
+    """Kind of protection of every mount, by node and mount point; nodes of a group share theirs."""
     kinds_by_group: dict[str, dict[str, str]] = {}
     for mount in plan.spec.mounts:
         if mount.protection is None:
@@ -24,7 +24,7 @@ def declared_protections(plan: Plan) -> Mapping[str, Mapping[str, str]]:
 
 
 def mounts_in_clear(plan: Plan) -> Mapping[str, str]:
-    """By mount point without protection, the spec's reason and the owner who answers for it."""
+    """The spec's reason and the responsible owner, by mount point without protection."""
     reasons = {}
     for mount in plan.spec.mounts:
         if mount.protection is not None and mount.protection.kind == CLEAR:
@@ -35,17 +35,17 @@ def mounts_in_clear(plan: Plan) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFileServer:
-    """A server outside of the spec behind a mount."""
+    """A server outside the spec behind a mount."""
 
     source: str
-    """What is mounted, as nfs(5) writes it."""
+    """Mounted source in the form of nfs(5)."""
     name: str
     addresses: frozenset[str]
-    """The addresses that `/etc/hosts` gives its name; empty for a server by its address."""
+    """Addresses of its name in `/etc/hosts`; empty for a server mounted by its address."""
 
 
 def declared_file_servers(plan: Plan) -> Mapping[str, Mapping[str, DeclaredFileServer]]:
-    """The servers outside of the spec, by node and mount point; nodes of a group share theirs."""
+    """Servers outside the spec, by node and mount point; nodes of a group share theirs."""
     servers_by_group: dict[str, dict[str, DeclaredFileServer]] = {}
     for mount in plan.spec.mounts:
         if mount.server is None:
@@ -66,7 +66,7 @@ def declared_file_servers(plan: Plan) -> Mapping[str, Mapping[str, DeclaredFileS
 
 
 def declared_tls_files(plan: Plan) -> Mapping[str, str]:
-    """The files that tlshd is to have, by tlshd's own words for them."""
+    """Files of tlshd, by the option of its configuration."""
     tls = plan.spec.encryption.tls
     if tls is None:
         return {}
@@ -81,7 +81,7 @@ def declared_tls_files(plan: Plan) -> Mapping[str, str]:
 
 
 def encrypted_link_ends(plan: Plan) -> frozenset[tuple[str, str]]:
-    """Device and port at both ends of the cables above every tier whose uplinks name a MACsec profile."""
+    """Device and port at both ends of cables above the tiers with a MACsec profile."""
     encrypted_tiers = set()
     for fabric in plan.spec.fabrics:
         for tier in fabric.tiers:

@@ -1,9 +1,8 @@
 """The check ``encryption``: from storage to GPU memory nothing is in clear, and nothing falls back to it.
 
 Read from units, configuration of tlshd, records of datasets and EOS text alone. Each counterexample begins with the
-promise that it breaks: P3 (the whole path is encrypted), P5 (reviewed before import), P6 (keys are deleted), P7
-(decrypted in memory only). Only the spec says which links have to be encrypted, so they are compared with the
-declaration.
+broken promise: P3 (the whole path is encrypted), P5 (reviewed before import), P6 (keys are deleted), P7 (decrypted in
+memory only). Only the spec requires the encryption of links, so they are compared with the declaration.
 """
 
 from __future__ import annotations
@@ -40,10 +39,9 @@ _PROMISES = {"P3": "encrypted paths", "P5": "reviewed datasets", "P6": "keys tha
 
 @dataclass
 class _Judging:
-    """Counterexamples so far, and the number of things that each promise held for.
+    """Counterexamples so far, and the number of things with each promise kept.
 
-    ``clear`` are mounts that the spec leaves without protection, with its reason. The ``tree`` has only the files of
-    this check.
+    ``clear`` are mounts without protection in the spec, with its reason. The ``tree`` has only the files of this check.
     """
 
     tree: RenderedTree
@@ -52,7 +50,7 @@ class _Judging:
     held: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_PROMISES, 0))
 
     def blame(self, promise: str, device: str, path: str, pattern: str, message: str) -> None:
-        """Add a breach of ``promise``, at the first line that matches ``pattern``; line 0 for something missing."""
+        """Add a breach of ``promise``, at the first line matching ``pattern``; line 0 for something missing."""
         lines = (self.tree.text(device, path) or "").split("\n")
         line = next((at for at, text in enumerate(lines, 1) if pattern and re.search(pattern, text)), 0)
         self.counterexamples.append(
@@ -60,18 +58,18 @@ class _Judging:
         )
 
     def count(self, promise: str, before: int) -> None:
-        """One more thing that holds, unless something was found since ``before``."""
+        """Count one more kept promise, unless counterexamples were added since ``before``."""
         self.held[promise] += len(self.counterexamples) == before
 
 
 def applies(tree: RenderedTree) -> bool:
-    """Trees with mounts on nodes, or with link encryption asked for."""
+    """True for trees with mounts on nodes, or with required link encryption."""
     wanted = tree.declaration is not None and bool(tree.declaration.encrypted_links)
     return wanted or any(path.startswith(UNITS) and path.endswith(".mount") for path in tree.paths)
 
 
 def run(tree: RenderedTree) -> Verdict:
-    """The verdict over every node and every EOS switch of a tree."""
+    """Verdict over every node and every EOS switch of a tree."""
     read = frozenset(path for path in tree.paths if path.startswith(_READ))
     files = {place: file for place, file in tree.files.items() if place[1] in read}
     judging = _Judging(replace(tree, files=files))
@@ -133,7 +131,7 @@ def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Ma
 
 
 def _is_accepted(judging: _Judging, device: str, where: str) -> bool:
-    """Whether the spec says of a node's mount that nothing protects it, and why."""
+    """Whether the spec leaves a node's mount without protection; records its reason."""
     declaration = judging.tree.declaration
     if declaration is None or declaration.protections.get(device, {}).get(where) != CLEAR:
         return False
@@ -142,7 +140,7 @@ def _is_accepted(judging: _Judging, device: str, where: str) -> bool:
 
 
 def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records: Mapping[str, Unit]) -> None:
-    """One mount over the network: the protection of its bytes on the way, by its options of mount(8)."""
+    """Check one mount over the network: the protection of its bytes on the way, by its options of mount(8)."""
     options = _options(unit.get("Options", ""))
     needs = unit.get("Requires", "").split()
     where = unit.get("Where", path)
@@ -165,7 +163,7 @@ def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records
 
 
 def _judge_nfs(judging: _Judging, device: str, path: str, unit: Unit) -> None:
-    """An NFS mount: RPC with TLS, or Kerberos with privacy."""
+    """Check an NFS mount: RPC with TLS, or Kerberos with privacy."""
     options = _options(unit.get("Options", ""))
     needs = unit.get("Requires", "").split()
     where = unit.get("Where", path)
@@ -181,7 +179,7 @@ def _judge_nfs(judging: _Judging, device: str, path: str, unit: Unit) -> None:
 
 
 def _options(text: str) -> Mapping[str, str]:
-    """Options as mount(8) reads them: the last of each name counts, and NFS has several names for some."""
+    """Options of mount(8) by name: the last of each counts, and NFS has several names for some."""
     options: dict[str, str] = {}
     for item in text.split(","):
         name, _, value = item.partition("=")
@@ -197,7 +195,7 @@ def _options(text: str) -> Mapping[str, str]:
 
 
 def _judge_tls(judging: _Judging, device: str, path: str, options: Mapping[str, str], needs: Iterable[str]) -> None:
-    """A mount over TLS, with the handshake daemon that it relies on."""
+    """Check a mount over TLS, with its handshake daemon."""
     where = f"/{path}"
     if options.get("proto", "tcp") not in ("tcp", "tcp6"):
         judging.blame("P3", device, path, "^Options=", f"TLS does not run over {options['proto']}")
@@ -213,7 +211,7 @@ def _judge_tls(judging: _Judging, device: str, path: str, options: Mapping[str, 
 
 
 def _judge_handshakes(judging: _Judging, device: str, section: Mapping[str, str], *, is_mutual: bool) -> None:
-    """The certificates that tlshd is configured with."""
+    """Check the certificates configured for tlshd."""
     heading = r"^\[authenticate.client\]"
     needed = TLS_NEEDS if is_mutual else TLS_NEEDS[:1]
     for name in needed:
@@ -230,7 +228,7 @@ def _judge_handshakes(judging: _Judging, device: str, section: Mapping[str, str]
 
 
 def _judge_daemon(judging: _Judging, device: str, section: Mapping[str, str]) -> None:
-    """The unit of tlshd: its configuration, the releases that it refuses, and its start at boot."""
+    """Check the unit of tlshd: its configuration, the releases it refuses, and its start at boot."""
     unit = unit_of(judging.tree.text(device, TLSHD_UNIT) or "")
     if unit.get("ExecStart") != f"/usr/sbin/tlshd -c /{TLSHD}":
         judging.blame("P3", device, TLSHD_UNIT, "", "tlshd is not told its file, and releases look in different places")
@@ -242,7 +240,7 @@ def _judge_daemon(judging: _Judging, device: str, section: Mapping[str, str]) ->
 
 
 def _client(text: str) -> Mapping[str, str]:
-    """The section of tlshd's configuration that mounts use, as GKeyFile reads it: parts join, the last value counts."""
+    """Section of tlshd's configuration for mounts, as GKeyFile reads it: parts join, the last value counts."""
     section_values: dict[str, str] = {}
     section = ""
     for line in text.split("\n"):
@@ -255,12 +253,12 @@ def _client(text: str) -> Mapping[str, str]:
 
 
 def _units_at_boot(judging: _Judging, device: str) -> list[str]:
-    """The units that a node starts at boot for its encryption."""
+    """Units started at boot for a node's encryption."""
     return unit_of(judging.tree.text(device, WANTS) or "").get("Wants", "").split()
 
 
 def _judge_record(judging: _Judging, device: str, path: str, record: Unit, mounts: Mapping[str, Unit]) -> None:
-    """A dataset's record: the questions of the gate, and the lifetime of its key."""
+    """Check a dataset's record: the questions of the gate, and the lifetime of its key."""
     before = len(judging.counterexamples)
     for name in ("dataset", "owner", "reviewer", "reviewed", "reference"):
         if not record.get(name):
@@ -285,7 +283,7 @@ def _judge_record(judging: _Judging, device: str, path: str, record: Unit, mount
 
 
 def _judge_local(judging: _Judging, device: str, path: str, unit: Unit) -> None:
-    """A local disk: its key comes from the kernel's random numbers and is written nowhere."""
+    """Check a local disk: its key comes from the kernel's random numbers and is written nowhere."""
     if unit.get("Type") == "tmpfs":
         return
     where = unit.get("Where", path)
@@ -300,7 +298,7 @@ def _judge_local(judging: _Judging, device: str, path: str, unit: Unit) -> None:
 
 
 def _judge_memory(judging: _Judging, device: str, known_paths: frozenset[str]) -> None:
-    """Nothing takes decrypted pages to a disk, or data past the host that decrypts."""
+    """Check that nothing takes decrypted pages to a disk, or data past the decrypting host."""
     before = len(judging.counterexamples)
     off = unit_of(judging.tree.text(device, NO_SWAP) or "").get("ExecStart", "")
     if off != "/sbin/swapoff --all" or "no-swap.service" not in _units_at_boot(judging, device):

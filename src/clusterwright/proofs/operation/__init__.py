@@ -1,1 +1,1 @@
-"""Proofs about what starts and occupies nodes: the scheduler, and how machines boot."""
+"""Proofs about the operation of nodes: boot, node checks, schedulers, and requests of switches to servers."""

@@ -1,4 +1,4 @@
-"""Names of adapters: each card has its planned interface and RDMA device before jobs ask for them."""
+"""Names of adapters: each card has its planned interface and RDMA device before jobs start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from clusterwright.proofs.operation.declared_node_units import DeclaredNames
 from clusterwright.proofs.tree import RenderedTree
 
 Fault = tuple[str, int, str]
-"""Path, line (0 for the whole file), and what is wrong."""
+"""Path, line (0 for the whole file), and message."""
 _SHOWN = 3
 _FILES = (RDMA_SCRIPT, RDMA_UNIT, RDMA_WANTS, RDMA_RULE)
 _COMPARED = frozenset({"node-network"})
@@ -103,7 +103,7 @@ def _link_faults(links: Mapping[str, str], planned: DeclaredNames | None) -> Ite
 
 
 def _order_faults(texts: Mapping[str, str]) -> Iterator[Fault]:
-    """Faults that keep names from being given, or give them only after a program asks for them."""
+    """Faults that prevent or delay the naming of RDMA devices."""
     if "rdma-names.service" not in read_wanted(texts.get(RDMA_WANTS, "")):
         yield RDMA_WANTS, 0, "nothing starts rdma-names.service"
     unit = unit_of(texts.get(RDMA_UNIT, ""))

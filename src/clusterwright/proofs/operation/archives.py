@@ -1,4 +1,4 @@
-"""Boot archives: those of images and nodes hold the files that are proven of them, and are readable by root alone.
+"""Boot archives: those of images and nodes contain the proven files, and give no extra rights.
 
 A machine takes its image's archive, and its own over it. Files that only an image has (its first init, its check) are
 known by name alone. The built image below both, and installers, are not read.
@@ -62,7 +62,7 @@ Members = Mapping[str, ArchivedFile]
 
 @dataclass(slots=True)
 class _ServedArchives:
-    """A boot server's archives, by image and by node, each with its path."""
+    """Archives of a boot server, by image and by node, each with its path."""
 
     images: dict[str, list[tuple[str, Members]]] = field(default_factory=dict)
     nodes: dict[str, tuple[str, Members]] = field(default_factory=dict)
@@ -146,7 +146,7 @@ def _bytes(file: RenderedFile) -> bytes:
 
 
 def _fetched(files: Mapping[str, RenderedFile]) -> Mapping[str, str]:
-    """By node, the path of its image's archive, from the script on a boot server that names both."""
+    """Path of the image's archive, by node, from the script naming both archives on a boot server."""
     image_archives = {}
     for path, file in files.items():
         if not path.startswith(SCRIPTS):
@@ -160,7 +160,7 @@ def _fetched(files: Mapping[str, RenderedFile]) -> Mapping[str, str]:
 
 
 def _image_of(server: _ServedArchives, fetched: str | None, image: str) -> tuple[str, Members] | None:
-    """The archive that a machine's script names; without a script the only archive of its image, or None."""
+    """Archive named by a machine's script; without a script the only archive of its image, or None."""
     if fetched is not None:
         archives = chain.from_iterable(server.images.values())
         return next((archive for archive in archives if archive[0] == fetched), None)
@@ -169,7 +169,7 @@ def _image_of(server: _ServedArchives, fetched: str | None, image: str) -> tuple
 
 
 def _is_judged(tree: RenderedTree, node: str, path: str) -> bool:
-    """True for a file that only a node's archive has, of a kind that no claim compares."""
+    """True for a file that must not be in a node's archive: outside the rendered tree, or secret."""
     return tree.rendering is not None and tree.rendering.kind(node, path) in {"", _SECRETS}
 
 
@@ -196,7 +196,7 @@ def _node_faults(
 ) -> Iterator[tuple[str, str]]:
     """Differences between a node's files and the archives it boots from, as archive path and message.
 
-    ``texts`` remembers the faults of files that nodes of an image share.
+    ``texts`` caches the faults of files shared by nodes of an image.
     """
     node_path, node_members = node
     image_path, image_members = image

@@ -1,7 +1,7 @@
 """Network boot: machines get their planned addresses, and boot in order from files of their own boot servers.
 
-Disks are at stake: a machine that is installed asks for its mark first, and starts from its disk where there is none.
-The contents of an installer are not read; archives are a claim of their own.
+Disks are at stake: a machine with an installer first requests its mark, and boots from its disk without one. The
+contents of an installer are not read; archives are a claim of their own.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from clusterwright.proofs.operation.declared_boot import DeclaredBoot, DeclaredM
 from clusterwright.proofs.tree import RenderedTree
 
 Fault = tuple[str, int, str]
-"""Path, line (0 for the whole file), and what is wrong."""
+"""Path, line (0 for the whole file), and message."""
 _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class _BootServer:
-    """The texts of a boot server, scripts by the MAC address that they are for."""
+    """Files of a boot server, with scripts by MAC address."""
 
     dhcp_path: str
     dhcp: str | None
@@ -64,9 +64,9 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _servers(tree: RenderedTree) -> list[str]:
-    """The servers that machines boot from by the plan, and all others that could answer one.
+    """Boot servers of the plan, and all other servers that could answer a machine.
 
-    A boot server whose racks all boot from others has a first script, and neither leases nor scripts of machines.
+    A boot server without racks of its own has a first script, and neither leases nor scripts of machines.
     """
     devices = set(chain.from_iterable(map(tree.devices_with, KEA.values()))) | tree.devices_below(SCRIPTS)
     if tree.declaration is not None and tree.declaration.boot is not None:
@@ -182,7 +182,7 @@ def _machine_faults(
 def _start_faults(
     name: str, script: BootScript, machine: DeclaredMachine, declared: DeclaredBoot
 ) -> Iterator[tuple[int, str]]:
-    """Whether the script starts a kernel, installs only where a mark asks for it, and asks servers in order."""
+    """Faults of a script in starting a kernel, installing only with a mark, and trying servers in order."""
     kernels = [fetched for fetched in script.fetched if fetched.command == "kernel"]
     if not kernels:
         yield 0, "no kernel is started"
@@ -194,7 +194,7 @@ def _start_faults(
 
 
 def _kernel_faults(name: str, kernel: FetchedFile, machine: DeclaredMachine) -> Iterator[tuple[int, str]]:
-    """Whether a kernel is the machine's own, and told so."""
+    """Faults of a kernel command: another machine's name, or another image's kernel."""
     if kernel.node != name:
         yield kernel.line, f"the kernel is told that it runs {kernel.node or 'no node'}, and it is {name}"
     folder = "/install/" if machine.is_installed else f"/images/{machine.image}_"

@@ -1,4 +1,4 @@
-"""First contact: planned addresses, each switch the file of its own system, and in that accounts without a secret."""
+"""First contact: planned addresses, and for each switch the first file of its system, without secrets."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from clusterwright.proofs.operation.declared_contact import DeclaredContact, Dec
 from clusterwright.proofs.tree import RenderedTree
 
 OWNER = "first-contact"
-"""The folder of the server's files, which is no device."""
+"""Folder of the server's files, in place of a device name."""
 ROOT = "srv/first-contact/"
 _ONIE, _ONIE_OPTION, _DEFAULT_URL = "onie_vendor:", 60, 114
 _INSTALLERS = "/installers/"
 _SHOWN = 3
 Fault = tuple[str, int, str]
-"""Path, line (0 for the whole file), and what is wrong."""
+"""Path, line (0 for the whole file), and message."""
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -103,7 +103,7 @@ def _reserved_identity(reserved: ContactReservation) -> tuple[str, str, str]:
 
 
 def _file_faults(dhcp: ContactDhcp, declared: DeclaredContact, files: dict[str, str], path: str) -> Iterator[Fault]:
-    """Differences between the answers to each switch and those its system understands, and faults of its file."""
+    """Differences between the answers to each switch and those supported by its system, and faults of its file."""
     classes = {_reserved_identity(reserved): reserved.classes for reserved in dhcp.reservations}
     for device in declared.devices:
         answers = [answer for answer in dhcp.answers if answer.holders in classes.get(_identity(device), ())]

@@ -1,7 +1,7 @@
-"""Units that wait for keys: each file that a node reads and no image holds starts its readers when it comes.
+"""Units waiting for keys: the arrival of each file provided after boot starts the units reading it.
 
-Without that, mounts, logs and the isolation watch of a node that booted into memory stay off. Permissions and
-contents of these files are not rendered, and not proven.
+Without that, mounts, logs and the isolation watch of a node booted into memory stay off. Permissions and contents of
+these files are not rendered, and not proven.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from clusterwright.proofs.operation.declared_node_units import Readers
 from clusterwright.proofs.tree import RenderedTree
 
 Fault = tuple[str, int, str]
-"""Path, line (0 for the whole file), and what is wrong."""
+"""Path, line (0 for the whole file), and message."""
 _COMPARED = frozenset({"mounts"})
 
 
@@ -75,7 +75,7 @@ def _faults(texts: Mapping[str, str], wanted: Readers | None) -> Iterator[Fault]
 
 
 def _unstarted(wanted: Readers, happens: Mapping[str, set[tuple[str, str]]]) -> Iterator[Fault]:
-    """Readers of files that nothing starts when the file comes."""
+    """Readers of files without a unit starting them when the file arrives."""
     for file, readers in wanted.items():
         if file not in happens:
             yield CREDENTIAL_WANTS, 0, f"no unit waits for {file}: {_names(readers)} stay off"

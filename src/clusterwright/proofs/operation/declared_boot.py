@@ -1,4 +1,4 @@
-"""Planned network boot: machines, servers and addresses, made from the plan and not by the renderers' code."""
+"""Planned network boot: machines, servers and addresses, computed from the plan independently of the renderers."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from clusterwright.plan.model import Plan, format_address
 
 @dataclass(frozen=True, slots=True)
 class DeclaredMachine:
-    """A machine that starts over the network."""
+    """A machine booting over the network."""
 
     adapters: Mapping[str, str]
-    """The planned address by MAC address."""
+    """Planned address by MAC address."""
     servers: tuple[str, ...]
-    """The names of its boot servers, the first one first."""
+    """Names of its boot servers, in order of preference."""
     image: str
     is_installed: bool
-    """Whether its image goes onto its disks."""
+    """Whether its image is installed on its disks."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredBoot:
-    """The machines that start over the network, and the addresses of boot servers."""
+    """Machines booting over the network, and addresses of boot servers."""
 
     machines: Mapping[str, DeclaredMachine]
     addresses: Mapping[str, frozenset[str]]
 
 
 def declared_boot(plan: Plan) -> DeclaredBoot | None:
-    """The planned boot of all machines; None without network boot."""
+    """Planned boot of all machines; None without network boot."""
     boot = plan.spec.boot
     if boot is None:
         return None

@@ -1,4 +1,4 @@
-"""Planned first contact: the server's devices and addresses, made from the plan and not by the renderers' code."""
+"""Planned first contact: the server's devices and addresses, computed from the plan independently of the renderers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from clusterwright.spec.site import FirstContact
 class DeclaredDevice:
     """A port on the management network: its host name, its identity, its relay, and its planned address.
 
-    ``known_by`` is the kind of identity and ``value`` that identity. ``words`` are the options that its system asks
-    for a file by; None where no file is served to it.
+    ``known_by`` is the kind of identity and ``value`` that identity. ``words`` are the DHCP options of its system for a
+    first file; None for a device without one.
     """
 
     name: str
@@ -32,20 +32,20 @@ class DeclaredDevice:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredContact:
-    """The server's address and version, the devices it can identify, and the operators with a login on switches."""
+    """Address and version of the server, the devices it can identify, and the operators with a login on switches."""
 
     server: str
     version: int
     devices: tuple[DeclaredDevice, ...]
     unknown: tuple[str, ...]
-    """Devices that nothing tells from others."""
+    """Devices without a distinguishing MAC address or port."""
     accounts: Mapping[str, frozenset[str]]
     installers: Mapping[str, str]
-    """The file that ONIE installs, by system."""
+    """File installed by ONIE, by system."""
 
 
 def declared_contact(plan: Plan) -> DeclaredContact | None:
-    """The planned first contact; None without a server."""
+    """Planned first contact; None without a server."""
     section = plan.spec.first_contact
     if section is None:
         return None

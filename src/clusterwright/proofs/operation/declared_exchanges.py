@@ -1,4 +1,4 @@
-"""Where a spec puts both ends of what switches ask and are asked: their addresses, and the hosts among their peers."""
+"""Planned ends of exchanges between switches and servers: their addresses, and the hosts among their peers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from clusterwright.proofs.isolation.declared import DeclaredBorder, DeclaredEdge
 
 @dataclass(frozen=True)
 class PlannedEnds:
-    """The switches that a tree has, each with the address that its requests leave from, and the way from there."""
+    """Switches of a tree, each with the source address of its requests, and the path from there."""
 
     declared: DeclaredIsolation
     idle: frozenset[str] = frozenset()
-    """Switches and ports that the spec takes out of service."""
+    """Switches without a file, or with an unplugged management port."""
 
     @cached_property
     def source(self) -> Mapping[str, tuple[int, int]]:
-        """By switch the IP version and number of that address: of its management port where it has one."""
+        """IP version and number of each switch's source address: of its management port if it has one."""
         apart = {device: source[:2] for (device, _), source in self.declared.managed_ends.items()}
         own_fabric = {
             switch: source
@@ -30,12 +30,12 @@ class PlannedEnds:
 
     @cached_property
     def edges(self) -> Mapping[tuple[str, str], DeclaredEdge]:
-        """Where hosts and management ports enter, by switch and fabric."""
+        """Edges of hosts and management ports, by switch and fabric."""
         return {(edge.switch, edge.fabric): edge for edge in self.declared.edges}
 
     @cached_property
     def entered_at(self) -> Mapping[str, DeclaredEdge]:
-        """Where each management port enters."""
+        """Edge of each management port, by switch."""
         edge_by_switch: dict[str, DeclaredEdge] = {}
         for edge in self.declared.edges:
             for end in edge.ports.values():
@@ -44,11 +44,11 @@ class PlannedEnds:
         return edge_by_switch
 
     def fabric_of(self, switch: str) -> str:
-        """The fabric that its requests cross, "" for a switch of none."""
+        """Fabric crossed by a switch's requests, "" for a switch of none."""
         return self.declared.management.get(switch, self.declared.switches.get(switch, ""))
 
     def borders_to(self, fabric: str, version: int, peer: int) -> tuple[DeclaredBorder, ...]:
-        """The borders of a fabric behind which an address is."""
+        """Borders of a fabric towards an address."""
         bits = 32 if version == 4 else 128
         borders: list[DeclaredBorder] = []
         for border in self.declared.borders:

@@ -1,4 +1,4 @@
-"""The planned Kueue installations, made from the plan and not by the renderers' code."""
+"""Planned Kueue installations, computed from the plan independently of the renderers."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class DeclaredKueue:
 
     controllers: tuple[str, ...]
     flavor: str
-    """The flavour's name, before that of a node group where there are several."""
+    """Name of the flavour, or prefix of the flavours of several node groups."""
     levels: Mapping[str, tuple[str, ...]]
-    """By node group the labels of its levels, outermost first, and the node itself."""
+    """Labels of the levels of each node group, outermost first, and the node itself."""
     group_label: str
     labels: Mapping[str, Mapping[str, str]]
-    """By node that runs an image, what it registers with."""
+    """Labels registered by the kubelet, by node with an image."""
     files: Mapping[str, str]
-    """By such node, where its kubelet reads that."""
+    """File with the kubelet's labels, by node with an image."""
     limits: Mapping[str, int]
-    """Of a pod that takes a whole node, in the group of NCCL's profile; nothing without one."""
+    """Limits of a pod on a whole node, in the group of NCCL's profile; empty without one."""
 
 
 def declared_kueues(plan: Plan) -> tuple[DeclaredKueue, ...]:
@@ -74,7 +74,7 @@ def _kueue(plan: Plan, scheduler: Scheduler, kueue: Kueue) -> DeclaredKueue:
 
 
 def _limits(plan: Plan, scheduler: Scheduler) -> Mapping[str, int]:
-    """The GPUs and RDMA devices of a node, where all profiles of NCCL are on nodes alike."""
+    """GPUs and RDMA devices of a node, from the first node group of each NCCL profile."""
     limits: dict[str, int] = {}
     for profile in plan.spec.nccl_profiles:
         group = plan.spec.node_group(profile.nodes[0])

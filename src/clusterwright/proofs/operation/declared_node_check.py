@@ -1,4 +1,4 @@
-"""The planned expectations of each node's check of itself, made from the plan and not by the renderers' code."""
+"""Planned expectations of the node check, computed from the plan independently of the renderers."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _INDEX = "NCCL_IB_PKEY"  # by hand: then no partition is looked for
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DeclaredCheck:
-    """Expectations of nodes of one kind; one object a kind.
+    """Expectations of nodes of one kind; one object for each kind.
 
-    ``values`` has the keys that ``read_expected`` gives.
+    ``values`` has the keys returned by ``read_expected``.
     """
 
     values: Mapping[str, Any]
     interval_s: int
     answers_s: float
-    """How long the slowest answer may take."""
+    """Seconds that the slowest answer may take."""
     lossless: frozenset[str]
-    """The fabrics whose lossless priorities are checked."""
+    """Fabrics with checked lossless priorities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class CheckedNode:
 
 
 def declared_node_checks(plan: Plan) -> Mapping[str, CheckedNode]:
-    """By node that runs an image, its expected check."""
+    """Expected check of each node with an image."""
     images = {image.name: image for image in plan.spec.images}
     nccl = declared_nccl(plan)
     check_by_kind: dict[tuple[Any, ...], DeclaredCheck] = {}
@@ -81,7 +81,7 @@ def _cables(plan: Plan, node: Device) -> list[Cable]:
 
 
 def _gids(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[str, int]:
-    """The GIDs that the kernel makes of addresses of RoCE adapters, by port: IPv4 addresses are mapped into IPv6."""
+    """GIDs of the addresses of RoCE adapters, by port: the kernel maps IPv4 addresses into IPv6."""
     devices = _rdma_devices(plan.spec.catalogue[node.model])
     gids = {}
     for cable in cables:
@@ -137,7 +137,7 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
 
 
 def _default_routes(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[str, Any]:
-    """The interfaces that have to have a default route; one without a flow to the internet has none."""
+    """Interfaces with a default route; empty without a flow to the internet."""
     fabrics = {fabric.name for fabric in internet_fabrics(plan.spec, node.node_group)}
     version_by_interface = {}
     for cable in cables:
@@ -149,7 +149,7 @@ def _default_routes(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[st
 
 
 def _gpus(model: HardwareModel, image: Image, *, shares_nvlink: bool) -> Mapping[str, Any]:
-    """Expected values of GPUs; a single None where no check is written for their vendor."""
+    """Expected values of GPUs; a single None for a vendor without a check."""
     vendor = declared_vendor(model, image)
     if model.gpus is None or vendor is None or vendor.node_check is None:
         return {"gpus": None}
@@ -171,7 +171,7 @@ def _gpus(model: HardwareModel, image: Image, *, shares_nvlink: bool) -> Mapping
 
 
 def declared_vendor(model: HardwareModel, image: Image) -> Vendor | None:
-    """The vendor of a model's GPUs: by their name, or else by the driver of the image."""
+    """Vendor of a model's GPUs: by their name, or else by the driver of the image."""
     by_name = vendor_of(model.gpus) if model.gpus is not None else None
     driver = _gpu_driver(image)
     if by_name is not None or driver is None:
@@ -187,7 +187,7 @@ def _gpu_driver(image: Image) -> Driver | None:
 
 
 def _driver_versions(model: HardwareModel, image: Image) -> Mapping[str, str]:
-    """By key of the check, versions of the modules that load on a model: those of GPUs need one."""
+    """Versions of the modules loaded on a model, by key of the check; GPU modules need GPUs."""
     versions = {}
     for driver in image.drivers:
         for module in driver.modules:
@@ -197,7 +197,7 @@ def _driver_versions(model: HardwareModel, image: Image) -> Mapping[str, str]:
 
 
 def _machine(model: HardwareModel) -> Mapping[str, Any]:
-    """The parts of a machine, as far as the catalogue counts them."""
+    """Parts of a machine counted in the catalogue."""
     values: dict[str, Any] = {"memory_gib": model.host.memory_gb if model.host is not None else None}
     counts = asdict(model.parts) if model.parts is not None else {}
     values.update({f"parts.{name}": count for name, count in counts.items() if count is not None})
@@ -249,7 +249,7 @@ def _kernel_parameters(image: Image) -> list[str]:
 
 
 def _has_direct_paths(plan: Plan, image: Image) -> bool:
-    """Whether GPUs and RDMA adapters reach each other, so that no PCIe switch may send packets another way."""
+    """Whether GPUs and RDMA adapters reach each other, so that no PCIe switch may redirect packets."""
     groups = {device.node_group for device in plan.devices if device.image == image.name}
     with_gpus = {group.name for group in plan.spec.node_groups if group.name in groups and group.model.gpus is not None}
     for fabric in plan.spec.fabrics:

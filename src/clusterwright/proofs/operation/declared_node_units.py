@@ -1,4 +1,4 @@
-"""Planned names of a node's adapters, and the keys it waits for, made from the plan and not by the renderers' code."""
+"""Planned names of a node's adapters, and the keys it waits for, from the plan and not from the renderers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _TICKETS = ("gssproxy.service", "rpc-gssd.service")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DeclaredNames:
-    """The adapters of nodes of one kind, by PCI address. One object a kind."""
+    """Adapters of nodes of one kind, by PCI address. One object for each kind."""
 
     interfaces: Mapping[str, str]
     rdma_devices: Mapping[str, str]
     has_rdma_fabric: bool
-    """Whether one of them is on a fabric that carries RDMA."""
+    """Whether an adapter with RDMA is on a fabric with RDMA."""
 
 
 def declared_names(plan: Plan) -> Mapping[str, DeclaredNames]:
-    """By node that runs an image, the names of its cabled adapters.
+    """Names of the cabled adapters, by node with an image.
 
     Adapters without a known PCI address are left out.
     """
@@ -62,11 +62,11 @@ def _names(plan: Plan, node: Device, fabric_by_port: Mapping[str, str]) -> Decla
 
 
 Readers = Mapping[str, frozenset[tuple[str, str]]]
-"""By file, what is to happen when it comes: ``start`` or ``restart``, and the unit or the mount point."""
+"""Actions by file on its arrival: ``start`` or ``restart``, and the unit or the mount point."""
 
 
 def declared_credentials(plan: Plan) -> Mapping[str, Readers]:
-    """By node whose system is ours, the units that read its keys, certificates and authorities."""
+    """Units reading keys, certificates and authorities, by node with a rendered system."""
     by_group: dict[str, Readers] = {}
     credentials = {}
     for node in plan.devices:
@@ -101,5 +101,5 @@ def _readers(plan: Plan, node_group: str) -> Readers:
 
 
 def _protected(mounts: list[Mount], kinds: set[str]) -> list[str]:
-    """Mount points whose protection is one of ``kinds``."""
+    """Mount points with one of these ``kinds`` of protection."""
     return [mount.mountpoint for mount in mounts if mount.protection is not None and mount.protection.kind in kinds]

@@ -1,4 +1,4 @@
-"""Planned NVLink domains, made from the plan and not by the renderers' code."""
+"""Planned NVLink domains, computed from the plan independently of the renderers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clusterwright.spec.hardware.accelerators import vendor_of
 
 
 def declared_nvlink_domains(plan: Plan) -> Mapping[str, frozenset[str]]:
-    """By NVLink domain whose nodes run an image, the names of its nodes."""
+    """Nodes with an image and shared memory, by NVLink domain."""
     domains = {}
     for name, members in nvlink_domains(plan).items():
         running = frozenset(member.name for member in members if _shares_memory(plan, member))

@@ -1,4 +1,4 @@
-"""The planned Slurm installations, made from the plan and not by the renderers' code."""
+"""Planned Slurm clusters, computed from the plan independently of the renderers."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from clusterwright.spec.job import Scheduler
 
 @dataclass(frozen=True, slots=True)
 class DeclaredNode:
-    """A node that Slurm places jobs on."""
+    """A compute node of Slurm."""
 
     gpus: int
     processors: tuple[int, int, int] | None
-    """Sockets, cores of each, threads of each; None where the catalogue does not say."""
+    """Sockets, cores per socket, threads per core; None without figures in the catalogue."""
     memory_mib: int | None
     is_in_service: bool
     leaf: str
-    """Its group of the scheduler's leaf level, "" where that is the whole cluster."""
+    """Its group of the scheduler's leaf level; "" if the whole cluster is one leaf."""
     fetches_configuration: bool
     """Whether its image is rendered here, with slurmd in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredQueue:
-    """A partition of Slurm's."""
+    """A partition of Slurm."""
 
     nodes: frozenset[str]
     groups: frozenset[str]
@@ -35,17 +35,17 @@ class DeclaredQueue:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredSlurm:
-    """A Slurm: its controllers, the acting one first, with the addresses that each has."""
+    """A Slurm cluster: its controllers with their addresses, the acting one first, its nodes and partitions."""
 
     controllers: Mapping[str, frozenset[str]]
     nodes: Mapping[str, DeclaredNode]
     queues: Mapping[str, DeclaredQueue]
     login_nodes: frozenset[str]
-    """Machines whose commands read a slurm.conf of their own, without the controllers."""
+    """Login nodes with a slurm.conf of their own, without the controllers."""
 
 
 def declared_slurms(plan: Plan) -> tuple[DeclaredSlurm, ...]:
-    """Every Slurm of the spec."""
+    """Every Slurm cluster of the spec."""
     return tuple(_slurm(plan, scheduler) for scheduler in plan.spec.schedulers if scheduler.slurm is not None)
 
 
@@ -69,7 +69,7 @@ def _slurm(plan: Plan, scheduler: Scheduler) -> DeclaredSlurm:
 
 
 def _login_nodes(plan: Plan, scheduler: Scheduler) -> Iterator[str]:
-    """The machines of login groups whose files are rendered here."""
+    """Machines of login groups with rendered files."""
     groups = scheduler.slurm.login if scheduler.slurm is not None else ()
     for device in plan.devices:
         if device.kind == "node" and device.node_group in groups and device.image is not None:
@@ -87,7 +87,7 @@ def _controllers(plan: Plan, scheduler: Scheduler) -> Mapping[str, frozenset[str
 
 
 def _addresses(plan: Plan, name: str) -> frozenset[str]:
-    """The addresses of a machine's host adapters, as text."""
+    """Addresses of a machine's host adapters, as text."""
     addresses = set()
     for cable in plan.cables_of[name]:
         end = cable.a if cable.a.device == name else cable.b

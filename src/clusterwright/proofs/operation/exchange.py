@@ -1,4 +1,4 @@
-"""What a switch asks a server, or somebody asks a switch: a request, and the answer to where it came from."""
+"""An exchange between a switch and a server or client: a request, and the answer to its source."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _WHOLE_PACKETS = values(0)
 class Exchange:
     """One kind of exchange over a fabric.
 
-    ``switches`` are addresses of switches, ``peers`` those at the other end. ``port`` is the servers' where the
-    switches ask (``is_request``), else the switches'.
+    ``switches`` are addresses of switches, ``peers`` those at the other end. ``port`` is the servers' for requests of
+    switches (``is_request``), else the switches'.
     """
 
     what: str
@@ -40,19 +40,19 @@ class Exchange:
         return f"{peer} is asked for {self.what}" if self.is_request else f"{peer} asks for {self.what}"
 
     def of(self, switches: Ranges, peers: Ranges) -> Exchange:
-        """The same between some of its addresses."""
+        """The same exchange between some of its addresses."""
         return replace(self, switches=self.switches & switches, peers=self.peers & peers)
 
     def from_switches(self, **fields: Ranges) -> list[Box]:
-        """What the switches send."""
+        """Packets from the switches."""
         return self._packets(is_first=self.is_request, source=self.switches, target=self.peers, fields=fields)
 
     def to_switches(self, **fields: Ranges) -> list[Box]:
-        """What the switches are sent."""
+        """Packets to the switches."""
         return self._packets(is_first=not self.is_request, source=self.peers, target=self.switches, fields=fields)
 
     def _packets(self, *, is_first: bool, source: Ranges, target: Ranges, fields: dict[str, Ranges]) -> list[Box]:
-        """Packets in one direction: that of the request where ``is_first``."""
+        """Packets in one direction: that of the request with ``is_first``."""
         if not source or not target:
             return []
         port = "dport" if is_first else "sport"
@@ -80,7 +80,7 @@ def packets_of(boxes: Iterable[Box]) -> PacketSet:
 
 @lru_cache(maxsize=1 << 14)
 def numbered(text: str) -> tuple[int, int] | None:
-    """The IP version and number of an address, with or without the length of its network; None for anything else."""
+    """IP version and number of an address, with or without the length of its network; None for other text."""
     version = 6 if ":" in text else 4
     try:
         packed = socket.inet_pton(socket.AF_INET6 if version == 6 else socket.AF_INET, text.partition("/")[0])

@@ -1,4 +1,4 @@
-"""The filters of switches that an exchange meets: what they stop of a request, or of its answer."""
+"""Filters of switches on the path of an exchange: stopped packets of a request, or of its answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from clusterwright.proofs.operation.declared_exchanges import PlannedEnds
 from clusterwright.proofs.operation.exchange import Exchange, packets_of
 
 Exchanges = Mapping[str, tuple[Exchange, ...]]
-"""By the fabric that they cross."""
+"""Exchanges by the fabric they cross."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _FilteredEnds:
 def filter_faults(
     groups: Iterable[tuple[PortGroup, object]], exchanges: Exchanges, ends: PlannedEnds
 ) -> Iterator[Counterexample]:
-    """Every filter that stops a request or an answer, with the first such packet. What does not read is left open."""
+    """Filters that stop a request or an answer, with the first such packet. Unreadable ones are left open."""
     places: dict[object, _FilteredEnds] = {}
     for group, shape in groups:
         if group.fabric in exchanges:
@@ -56,7 +56,7 @@ def _add(
     exchanges: tuple[Exchange, ...],
     ends: PlannedEnds,
 ) -> None:
-    """Notes what is behind a group's ports; groups whose filters are alike are one place."""
+    """Record the addresses behind a group's ports; groups with equal filters are one entry."""
     if group.what == MANAGEMENT and group.device in ends.source:
         place = places.setdefault((MANAGEMENT, shape), _FilteredEnds(group))
         place.switches.add(ends.source[group.device][1])
@@ -73,7 +73,7 @@ def _add_hosts(
     exchanges: tuple[Exchange, ...],
     ends: PlannedEnds,
 ) -> None:
-    """Management ports of switches, and hosts that are a peer, behind the ports of a group."""
+    """Record management ports of switches, and peers of exchanges, behind the ports of a group."""
     edge = ends.edges.get((group.device, group.fabric))
     if edge is None:
         return
@@ -112,14 +112,14 @@ def _faults(place: _FilteredEnds, exchanges: tuple[Exchange, ...]) -> Iterator[C
 
 
 def _which(exchange: Exchange, stopped: tuple[Box, ...]) -> str:
-    """Which half of an exchange packets are of."""
+    """Half of an exchange, by its stopped packets."""
     sent = packets_of(exchange.from_switches())
     is_from_switches = bool(packets_of(stopped) & sent)
     return "the request" if is_from_switches is exchange.is_request else "the answer"
 
 
 def _wanted(place: _FilteredEnds, exchange: Exchange) -> Iterator[Box]:
-    """What ports have to let pass of an exchange."""
+    """Packets of an exchange permitted at ports."""
     group = place.group
     if group.what == MANAGEMENT:
         yield from exchange.of(values(*place.switches), exchange.peers).to_switches()

@@ -1,4 +1,4 @@
-"""The routes that an exchange takes: to the peer, and back to the address of the switch."""
+"""Routes of an exchange: to the peer, and back to the address of the switch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_TAGS = frozenset[str]()
 
 @dataclass(frozen=True)
 class ExchangeRoutes:
-    """What static routes, BGP's policies and borders of a tree make of exchanges. ``static`` are by switch."""
+    """Routing of exchanges by static routes, BGP policies and borders of a tree. ``static`` are by switch."""
 
     tree: RenderedTree
     ends: PlannedEnds
@@ -33,7 +33,7 @@ class ExchangeRoutes:
     static: Mapping[str, set[tuple[str, str]]]
 
     def faults(self, exchanges: tuple[Exchange, ...]) -> Iterator[Counterexample]:
-        """Every exchange that a route is missing for, there or back."""
+        """Exchanges without a route, there or back."""
         yield from self._static_faults(exchanges)
         if self.network is not None:
             yield from self._unannounced(exchanges)
@@ -69,7 +69,7 @@ class ExchangeRoutes:
                     yield Counterexample(device=switch, file=files[switch], line=0, message=message)
 
     def _unannounced(self, exchanges: tuple[Exchange, ...]) -> Iterator[Counterexample]:
-        """Addresses that ask, or are asked, and that no switch of their fabric announces."""
+        """Source addresses of switches without an announcement in their fabric."""
         seen: set[tuple[str, Prefix]] = set()
         asking = {exchange.fabric for exchange in exchanges}
         for switch, (version, number) in self.ends.source.items():
@@ -90,7 +90,7 @@ class ExchangeRoutes:
     def _border_faults(
         self, fabric: str, peers: Mapping[int, set[int]], exchanges: tuple[Exchange, ...]
     ) -> Iterator[Counterexample]:
-        """Borders that do not announce who asks, and switches that do not learn the way to a peer behind them."""
+        """Borders not announcing source addresses, and switches without a route to a peer behind them."""
         sources = {exchange.fabric for exchange in exchanges}
         for version, numbers in peers.items():
             for zone_prefix, borders in _prefixes_of(self.ends, fabric, version, numbers).items():
@@ -109,7 +109,7 @@ class ExchangeRoutes:
     def _untold(
         self, router: Router, session: Session, border: DeclaredBorder, version: int, fabric: str
     ) -> Iterator[Counterexample]:
-        """Prefixes of asking switches that a border does not announce."""
+        """Prefixes of switches' source addresses not announced by a border."""
         policy = router.policy(session.out_of)
         for prefix, switch in self._announced(fabric, version).items():
             if apply_policy(policy, prefix, _NO_TAGS) is None:
@@ -122,7 +122,7 @@ class ExchangeRoutes:
                 yield example(self.tree, router.device, router.bgp_file, mark, message)
 
     def _lost(self, fabric: str, version: int, prefix: Prefix, reached: set[str]) -> Iterator[Counterexample]:
-        """Switches that requests leave the fabric's edge at, and that no border's route comes to."""
+        """First switches of requests without a route from any border."""
         reported: set[str] = set()
         for switch, (own_version, _) in self.ends.source.items():
             edge = self.ends.entered_at.get(switch)
@@ -139,14 +139,14 @@ class ExchangeRoutes:
         return {} if self.network is None else self.network.routers
 
     def _live(self, fabric: str) -> frozenset[str]:
-        """The switches of a fabric that tell their neighbours anything."""
+        """Switches of a fabric that announce routes to their neighbours."""
         switches = self.ends.declared.switches
         return frozenset(
             name for name, router in self._routers.items() if switches.get(name) == fabric and not router.is_silent
         )
 
     def _announced(self, fabric: str, version: int) -> Mapping[Prefix, str]:
-        """The prefixes that switches announce and that an asking address is in, each with such a switch."""
+        """Announced prefixes containing a source address, each with such a switch."""
         switch_by_prefix: dict[Prefix, str] = {}
         for switch, (own_version, number) in self.ends.source.items():
             if own_version != version or self.ends.fabric_of(switch) != fabric:
@@ -161,7 +161,7 @@ class ExchangeRoutes:
         return switch_by_prefix
 
     def _learning(self, router: Router, session: Session, prefix: Prefix) -> set[str]:
-        """The switches that a route from outside comes to, the one that learns it first included."""
+        """Switches reached by a route from outside, including the first one."""
         tags = apply_policy(router.policy(session.into), prefix, _NO_TAGS)
         if tags is None:
             return set()
@@ -202,7 +202,7 @@ class ExchangeRoutes:
 
 
 def _outside(exchanges: tuple[Exchange, ...], ends: PlannedEnds) -> Mapping[str, Mapping[int, set[int]]]:
-    """By fabric and IP version, an address of every peer outside of the cluster."""
+    """An address of every peer outside the cluster, by fabric and IP version."""
     peers: dict[str, dict[int, set[int]]] = {}
     for exchange in exchanges:
         for low, _ in exchange.peers.bounds:
@@ -214,7 +214,7 @@ def _outside(exchanges: tuple[Exchange, ...], ends: PlannedEnds) -> Mapping[str,
 def _prefixes_of(
     ends: PlannedEnds, fabric: str, version: int, peers: set[int]
 ) -> Mapping[Prefix, tuple[DeclaredBorder, ...]]:
-    """The prefixes of zones that peers are in, each with the borders that lead there."""
+    """Zone prefixes of peers, each with the borders leading there."""
     bits = 32 if version == 4 else 128
     borders_by_prefix: dict[Prefix, tuple[DeclaredBorder, ...]] = {}
     for peer in sorted(peers):
@@ -232,7 +232,7 @@ def _session_of(router: Router, border: DeclaredBorder) -> Session | None:
 
 
 def _reached(destinations: frozenset[str], version: int) -> Ranges:
-    """Where routes lead."""
+    """Destinations of routes."""
     reached = EMPTY
     for destination in destinations:
         if leads_everywhere(destination):

@@ -1,4 +1,4 @@
-"""The servers' end of an exchange: nodes of the cluster with their filter and routes, and what lies outside of it."""
+"""The servers' end of an exchange: nodes of the cluster with their filter and routes, and peers outside it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from clusterwright.proofs.tree import RenderedTree
 def server_faults(
     tree: RenderedTree, ends: PlannedEnds, exchanges: tuple[Exchange, ...], network: RoutedNetwork | None
 ) -> Iterator[Counterexample]:
-    """Nodes that switches ask, and whose filter stops a request or its answer, or that have no route back."""
+    """Servers on nodes with a filter that stops a request or its answer, or without a route back."""
     for exchange in exchanges:
         if not exchange.is_request:
             continue
@@ -36,7 +36,7 @@ def server_faults(
 
 
 def server_notes(tree: RenderedTree, ends: PlannedEnds, exchanges: tuple[Exchange, ...]) -> Iterator[str]:
-    """What no text says of servers and of those who watch."""
+    """Notes on servers and monitoring clients without text to check."""
     unread: set[str] = set()
     beyond: dict[str, set[str]] = {}
     is_behind_border = False
@@ -62,7 +62,7 @@ def server_notes(tree: RenderedTree, ends: PlannedEnds, exchanges: tuple[Exchang
 
 
 def _filter_faults(tree: RenderedTree, exchange: Exchange, node: str, port: str) -> Iterator[Counterexample]:
-    """What a node's filter stops of an exchange."""
+    """Packets of an exchange stopped by a node's filter."""
     interfaces = InterfaceNumbers()
     try:
         ruleset = read_nft(tree.text(node, RUNNING) or "", interfaces)
@@ -89,7 +89,7 @@ def _line(ruleset: Ruleset, hook: str, packet: tuple[int, ...]) -> int:
 def _route_faults(
     tree: RenderedTree, exchange: Exchange, node: str, network: RoutedNetwork
 ) -> Iterator[Counterexample]:
-    """A node without a route to an address that asks."""
+    """Fault of a node without a route back to a switch."""
     size = 4 if exchange.version == 4 else 16
     peer = exchange.peers.bounds[0][0].to_bytes(size, "big")
     for fabric in network.fabrics:

@@ -1,4 +1,4 @@
-"""The lists by which switches' own services, and the firewall below them, choose who may ask."""
+"""Access lists of switches' own services, and of the firewall below them, on the path of an exchange."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def service_faults(tree: RenderedTree, ends: PlannedEnds, exchanges: tuple[Exchange, ...]) -> Iterator[Counterexample]:
-    """Services that refuse who may ask them, by their own list or by the firewall of the Linux below."""
+    """Services refusing a permitted client, by their own list or by the firewall of the Linux below."""
     visits = tuple(exchange for exchange in exchanges if not exchange.is_request)
     yield from _list_faults(tree, ends, visits)
     yield from _firewall_faults(tree, ends, visits)
@@ -44,7 +44,7 @@ def _list_faults(tree: RenderedTree, ends: PlannedEnds, visits: tuple[Exchange, 
 
 
 def _firewall_faults(tree: RenderedTree, ends: PlannedEnds, visits: tuple[Exchange, ...]) -> Iterator[Counterexample]:
-    """The firewall knows answers by their connection; requests pass by its rules alone."""
+    """Requests stopped by the firewall's rules; answers pass as packets of known connections."""
     judged: set[tuple[str, str]] = set()
     for device in tree.devices_with(ZONE_FILE):
         fabric, text = ends.fabric_of(device), tree.text(device, ZONE_FILE) or ""

@@ -1,6 +1,6 @@
-"""What switches ask servers, and what those who watch ask switches: request and answer, with routes and filters.
+"""Requests of switches to servers and of monitoring to switches: request and answer, with routes and filters.
 
-A request leaves from the address that the system uses, which the text names; the answer has to come to that address.
+A request leaves from the system's source address, named in the text; the answer has to reach that address.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _ASKED = {NAMES: (UDP, 53), TIME: (UDP, 123), LOGS: (UDP, 514)}
 _ANSWERED = {SSH: (TCP, 22), EAPI: (TCP, 443), SNMP: (UDP, 161)}
 _SPEC_ONLY = "where switches, servers and those who watch are"
 _Asked = dict[tuple[str, str, int, int], set[int]]
-"""By fabric, kind of server, IP version and server, the numbers of the addresses that ask."""
+"""Source addresses as numbers, by fabric, kind of server, IP version and server."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Requests:
-    """What switches ask: exchanges, what is wrong with the addresses they ask from, and what nothing tells."""
+    """Requests of switches: exchanges, faults of source addresses, and notes on undetermined ones."""
 
     exchanges: tuple[Exchange, ...]
     faults: tuple[Counterexample, ...]
@@ -88,7 +88,7 @@ def _judge(tree: RenderedTree) -> Verdict:
 
 
 def _idle(tree: RenderedTree, declared: DeclaredIsolation) -> frozenset[str]:
-    """Switches that are out of service, that have no file here, or whose management port the spec unplugs."""
+    """Switches without a file, or with an unplugged management port."""
     declaration = tree.declaration
     there = reader_by_switch(tree).keys()
     planned = {device for device, _ in declared.managed_ends} | declared.fabric_sources.keys()
@@ -101,7 +101,7 @@ def _idle(tree: RenderedTree, declared: DeclaredIsolation) -> frozenset[str]:
 
 
 def _requests(tree: RenderedTree, ends: PlannedEnds) -> _Requests:
-    """What switches ask servers, from the addresses that their texts name."""
+    """Requests of switches to servers, from the source addresses in their texts."""
     reader_of = reader_by_switch(tree)
     own_addresses = _host_addresses(tree)
     asked: _Asked = {}
@@ -161,7 +161,7 @@ def _elsewhere(tree: RenderedTree, named: NamedServer, source: str, ends: Planne
 
 
 def _host_addresses(tree: RenderedTree) -> Mapping[tuple[str, int], str]:
-    """By switch and IP version the address of its management port, where the Linux below sets that up."""
+    """Address of each management port configured in the Linux below, by switch and IP version."""
     addresses: dict[tuple[str, int], str] = {}
     for reader in READERS:
         for file, read in reader.host_addresses.items():
@@ -178,7 +178,7 @@ def _untold_notes(untold: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
 
 
 def _visits(tree: RenderedTree, ends: PlannedEnds) -> tuple[tuple[Exchange, ...], tuple[Counterexample, ...]]:
-    """What flows let others ask switches, and services that the spec wants and no flow leads to."""
+    """Requests to switches permitted by flows, and required services without a flow."""
     declared = ends.declared
     asked: dict[tuple[str, int, str, int, int], set[int]] = {}
     examples: dict[tuple[str, int, str, int, int], tuple[str, str]] = {}
@@ -220,7 +220,7 @@ def _visits(tree: RenderedTree, ends: PlannedEnds) -> tuple[tuple[Exchange, ...]
 
 
 def _wanted_services(declared: DeclaredIsolation, reader: SystemReader) -> Iterator[tuple[str, int, int]]:
-    """The services of a system that somebody of the spec asks: their names, protocols and ports."""
+    """Names, protocols and ports of the services used in a system."""
     names: list[str] = []
     if declared.logins:
         names.append(SSH)

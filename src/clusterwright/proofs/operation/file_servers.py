@@ -1,6 +1,6 @@
-"""Mounts from servers outside of the spec: the planned export of the planned server, by its address in the spec.
+"""Mounts from servers outside the spec: the planned export of the planned server, by its address in the spec.
 
-The servers themselves are not described: which directories they export to whom is noted as not checked.
+The servers themselves are not described: their exports are noted as not checked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clusterwright.spec.image import NETWORK
 
 _UNITS = UNIT_FOLDERS[0]
 Fault = tuple[str, int, str]
-"""Path, line (0 for the whole file), and what is wrong."""
+"""Path, line (0 for the whole file), and message."""
 Servers = Mapping[str, DeclaredFileServer]
 
 

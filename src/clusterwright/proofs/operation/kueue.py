@@ -1,6 +1,6 @@
-"""Where Kueue places pods: its topology has the plan's levels, and each kubelet registers at its node's place.
+"""Placement of pods by Kueue: its topology has the plan's levels, and each kubelet registers at its node's place.
 
-Quotas and queues are the site's: nothing of them is rendered.
+Quotas and queues are the site's: they are not rendered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from clusterwright.proofs.operation.declared_kueue import DeclaredKueue
 from clusterwright.proofs.tree import RenderedTree
 
 Fault = tuple[str, int, str]
-"""Path, line (0 for the whole file), and what is wrong."""
+"""Path, line (0 for the whole file), and message."""
 _NODE = "kubernetes.io/hostname"
 _MOST_LEVELS = 16  # Kueue, Topology, v1beta2
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 -- of a pod
@@ -137,7 +137,7 @@ def _unmet_limits(pods: Iterable[PodPart], planned: DeclaredKueue) -> Iterator[s
 
 
 def _faults_of_pod(pod: PodPart, environments: Set[str]) -> Iterator[str]:
-    """Settings that a pod lacks on its node, and variables that do not reach its containers."""
+    """Settings missing from a pod on its node, and variables missing from its containers."""
     if not pod.has_node_network:
         yield "pods have a network of their own, which nodes do not forward"
     if _SHARED_MEMORY not in pod.memory:

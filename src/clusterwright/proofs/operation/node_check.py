@@ -1,7 +1,7 @@
-"""The node check's expectations: the plan's parts, the spec's limits, and the node's own rendered settings.
+"""Expectations of the node check: the plan's parts, the spec's limits, and the node's own rendered settings.
 
-A limit that is too narrow drains healthy nodes, one that is too wide gives jobs to sick ones. The program that asks
-is not read: with a spec, another one than the rendered leaves every claim not proven.
+A limit that is too narrow drains healthy nodes, one that is too wide gives jobs to faulty ones. The check's program is
+not read: with a spec, a program other than the rendered one leaves every claim not proven.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from clusterwright.proofs.operation.declared_node_check import CheckedNode, Decl
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
 
 Fault = tuple[str, int, str]
-"""Path, line (0 for the whole file), and what is wrong."""
+"""Path, line (0 for the whole file), and message."""
 _FILTER = "etc/nftables.conf"
 # Files of a node that its expectations have to agree with, beside the expectations themselves.
 _SHARED = (LIMITS, SETTINGS, SCRIPT, TIMER, SERVICE, CHECK_WANTS, *SERVICES, *PROGRAMS)
@@ -50,7 +50,7 @@ _HEARD_AGAIN = 2  # a BMC whose answer is missed once is no reason
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Values and faults of the files that nodes of a kind share."""
+    """Values and faults of the files shared by nodes of a kind."""
 
     values: Mapping[str, Any]
     faults: tuple[Fault, ...]
@@ -58,7 +58,7 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """Parts of a node that its expectations have to agree with: its filter's digest, and the units that mount."""
+    """Parts of a node for comparison with its expectations: its filter's digest, and its mount units."""
 
     filter_digest: str
     mounts: Sequence[str]
@@ -105,7 +105,7 @@ def _read_shared(texts: Mapping[str, str], planned: DeclaredCheck | None) -> _Re
 
 
 def _line(text: str, key: str) -> int:
-    """The line of a key; of its first part where the last is missing."""
+    """Line of a key, or of its first part if the last is missing."""
     last, first = key.rpartition(".")[2], key.partition(".")[0]
     return line_with(text, f'"{last}":') or line_with(text, f'"{first}":')
 
@@ -176,7 +176,7 @@ def _nic_faults(held: object, wanted: Mapping[str, Mapping[str, Any]]) -> Iterat
 def _lossless_faults(
     values: Mapping[str, Any], texts: Mapping[str, str], planned: DeclaredCheck
 ) -> Iterator[tuple[str, str]]:
-    """Where the check asks for other priorities than the node's own script sets."""
+    """Differences between the expected priorities and those of the node's own script."""
     names = {key.partition(".")[2] for key in values if key.startswith("lossless.")}
     for name in sorted(planned.lossless - names):
         yield "lossless", f"the check does not read the lossless priorities of {name}"

@@ -1,7 +1,7 @@
-"""NVLink domains: IMEX members list each other and nobody else; NCCL and Slurm use the memory that they share.
+"""NVLink domains: IMEX members list exactly each other; NCCL and Slurm use their shared memory.
 
-An instance refuses others whose list differs, and a job whose nodes are not all listed goes by the network, without a
-word. No file says whether switch trays join these nodes: the node check asks the driver.
+An instance refuses others with a different list, and a job with an unlisted node silently uses the network. No file
+shows whether switch trays join these nodes: the node check asks the driver.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LIST, _PORT = "IMEX_NODE_CONFIG_FILE", "SERVER_PORT"
 
 @dataclass(frozen=True, slots=True)
 class _Instance:
-    """IMEX on a node, as its files have it."""
+    """IMEX on a node according to its files."""
 
     members: tuple[Address, ...]
     addresses: frozenset[Address]
@@ -98,7 +98,7 @@ def _read(tree: RenderedTree, device: str, networks: Mapping[str, str]) -> _Inst
 
 
 def _networks(tree: RenderedTree) -> Mapping[str, dict[str, str]]:
-    """By device, the texts of its networks by path."""
+    """Texts of each device's networks, by path."""
     texts: dict[str, dict[str, str]] = {}
     for device, path in tree.below((NETWORKS, DEVICES)):
         if path.endswith((".network", ".netdev")):
@@ -107,7 +107,7 @@ def _networks(tree: RenderedTree) -> Mapping[str, dict[str, str]]:
 
 
 def _holders(instances: Mapping[str, _Instance]) -> Mapping[Address, str]:
-    """The node that has each address."""
+    """Node with each address."""
     holders = {}
     for device, instance in instances.items():
         for address in instance.addresses:
@@ -118,7 +118,7 @@ def _holders(instances: Mapping[str, _Instance]) -> Mapping[Address, str]:
 def _member_faults(
     device: str, instance: _Instance, instances: Mapping[str, _Instance], holders: Mapping[Address, str]
 ) -> Iterator[Counterexample]:
-    """Lists that leave the node itself out, name somebody twice or nobody, or are not those of other members."""
+    """Lists without the node itself, with repeated or unknown members, or different from those of other members."""
     if instance.addresses.isdisjoint(instance.members):
         yield Counterexample(device, MEMBERS, 0, "the node is no member of its own domain: IMEX does not start")
     twice = sorted({str(member) for member in instance.members if instance.members.count(member) > 1})

@@ -1,8 +1,8 @@
 """Slurm places jobs on the spec's nodes alone, with their GPUs and processors, in its partitions and leaves.
 
-Read are the files of controllers, the place where slurmd finds them, and their copies on login nodes. Other settings
-than nodes, partitions, controllers and _GUARDS are not judged: with a spec, one that is not the rendered one leaves the
-claim not proven.
+Read are the files of controllers, the place where slurmd finds them, and their copies on login nodes. Settings other
+than nodes, partitions, controllers and _GUARDS are not checked: with a spec, one that differs from the rendered one
+leaves the claim not proven.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from clusterwright.proofs.operation.slurm_login import copy_faults, login_copies
 from clusterwright.proofs.tree import RenderedTree
 
 Fault = tuple[str, int, str]
-"""Path, line (0 for the whole file), and what is wrong."""
+"""Path, line (0 for the whole file), and message."""
 _SHOWN = 3
 _GONE = ("down", "drain", "fail", "future", "power_down", "planned")
 _TEMPLATE = "default"
@@ -52,20 +52,20 @@ _GUARDS = {
 
 @dataclass
 class _Configuration:
-    """The contents of a controller's files, with the faults of reading them."""
+    """Contents of a controller's files, with the faults of reading them."""
 
     nodes: dict[str, SlurmLine] = field(default_factory=dict)
     queues: dict[str, tuple[SlurmLine, frozenset[str]]] = field(default_factory=dict)
     controllers: dict[str, tuple[int, str]] = field(default_factory=dict)
     gpu_files: dict[str, list[str]] = field(default_factory=dict)
     leaves: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """The leaf switch or block of each node."""
+    """Leaf switch or block of each node."""
     settings: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
-    """By file and key, line and value of what stands last: Slurm takes that one."""
+    """Line and value of the last occurrence by file and key, which is the one used by Slurm."""
     faults: list[Fault] = field(default_factory=list)
 
     def names(self, path: str, line: SlurmLine, key: str) -> tuple[str, ...]:
-        """The names that a value stands for; one that does not read is a fault."""
+        """Names listed in a value; an unreadable one is recorded as a fault."""
         try:
             return names_of(line.value(key))
         except ValueError as error:
@@ -124,7 +124,7 @@ def _read(conf: str | None, gres: str | None, topology: str | None, cgroup: str 
 
 
 def _read_line(made: _Configuration, line: SlurmLine) -> None:
-    """Takes in a line of slurm.conf."""
+    """Add a line of slurm.conf."""
     if "nodename" in line.words:
         for name in made.names(SLURM_CONF, line, "nodename"):
             if name in made.nodes:
@@ -170,7 +170,7 @@ def _faults(made: _Configuration, texts: tuple[str | None, ...]) -> Iterator[Fau
 
 
 def _guard_faults(made: _Configuration) -> Iterator[Fault]:
-    """Settings that jobs' limits rest on."""
+    """Wrong values of the settings that keep jobs apart and off unfit nodes."""
     for path, guards in _GUARDS.items():
         for key, (value, otherwise) in guards.items():
             number, written = made.settings.get((path, key), (0, ""))
@@ -179,7 +179,7 @@ def _guard_faults(made: _Configuration) -> Iterator[Fault]:
 
 
 def _device_faults(made: _Configuration) -> Iterator[Fault]:
-    """Nodes whose GPUs and device files do not match; nodes with the same line and fault in one finding."""
+    """Nodes with different numbers of GPUs and device files; nodes with the same line and fault in one finding."""
     names_by_fault: dict[tuple[int, str], list[str]] = {}
     for name, line in made.nodes.items():
         fault = _device_fault(line, made.gpu_files.get(name, []))
@@ -200,7 +200,7 @@ def _device_fault(line: SlurmLine, files: list[str]) -> str:
 
 
 def _gpu_count(line: SlurmLine) -> int | None:
-    """The GPUs of a node line; None where they do not read."""
+    """Number of GPUs of a node line; None if it does not read."""
     total = 0
     for resource in filter(None, line.value("gres").split(",")):
         kind, *rest = resource.split("(")[0].split(":")
@@ -288,7 +288,7 @@ def _queue_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fau
 
 
 def _leaf_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
-    """Nodes that share a planned group and not a leaf, or a leaf and not a group.
+    """Nodes with the same planned group and different leaves, or the same leaf and different groups.
 
     Names of leaves are free.
     """

@@ -1,4 +1,4 @@
-"""slurm.conf on login nodes: Slurm's commands there read the text that the controllers have."""
+"""slurm.conf on login nodes: Slurm's commands there read the same text as the controllers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def login_copies(tree: RenderedTree, slurms: Collection[DeclaredSlurm]) -> Mapping[str, tuple[str, ...]]:
-    """The controllers whose slurm.conf each login node has to have, the acting one first.
+    """Controllers with the slurm.conf required on each login node, the acting one first.
 
     Without a spec, a login node is a machine with a slurm.conf that names other machines as its controllers.
     """
@@ -29,7 +29,7 @@ def login_copies(tree: RenderedTree, slurms: Collection[DeclaredSlurm]) -> Mappi
 
 
 def copy_faults(tree: RenderedTree, copies: Mapping[str, tuple[str, ...]]) -> Iterator[Counterexample]:
-    """Login nodes whose slurm.conf is missing, or says something else than that of their controllers."""
+    """Login nodes with a slurm.conf that is missing, or different from that of their controllers."""
     for name, controllers in sorted(copies.items()):
         text = tree.text(name, SLURM_CONF)
         if text is None:
@@ -49,7 +49,7 @@ def _controllers_in(text: str) -> tuple[str, ...]:
 
 
 def _first_difference(text: str, other: str) -> int | None:
-    """The number of the first line that differs; None for equal texts."""
+    """Number of the first different line; None for equal texts."""
     if text == other:
         return None
     lines, others = text.split("\n"), other.split("\n")

@@ -19,7 +19,7 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, 
 from clusterwright.proofs.tree import RenderedTree
 
 Fault = tuple[str, int, str]
-"""Path, line (0 for the whole file), and what is wrong."""
+"""Path, line (0 for the whole file), and message."""
 _FILES = (WATCHED, WATCH_PROGRAM, WATCH_UNIT, WATCH_TIMER, WATCH_WANTS)
 _LONGEST_S = 3600  # records that are older say little of now
 _TIMER = "isolation-watch.timer"
