@@ -1,4 +1,4 @@
-"""CW247, CW249: flows that no way carries, and flows to networks outside that several fabrics are asked to carry."""
+"""CW247, CW249: flows without a path, and flows to outside networks over several fabrics."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.isolation import Zone
 from clusterwright.spec.zone_reach import lives_on, members_of
 
-_Reach = tuple[tuple[str, int], ...]  # fabric and bits of what lies above a device's switches there
+_Reach = tuple[tuple[str, int], ...]  # fabrics, and the bits of the top switches above the device there
 
 
 @rule("CW247", Severity.ERROR)
 def uncarried(subject: Subject) -> Iterator[Problem]:
-    """Flows with two devices, one at each end, that share a fabric and do not meet on any."""
+    """Flows between two devices attached to a common fabric without a path over any."""
     spec = subject.spec
     wirings = _wirings(subject)
     kinds = _kinds(subject, wirings)
@@ -46,7 +46,7 @@ def uncarried(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW249", Severity.WARNING)
 def carried_at_random(subject: Subject) -> Iterator[Problem]:
-    """Outside zones that a node group reaches over several fabrics, one without a border to them."""
+    """Outside zones reached by a node group over several fabrics, one without a border to them."""
     spec, wirings, reported = subject.spec, dict(_known(subject)), set[str]()
     for flow in spec.flows:
         for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):
@@ -75,7 +75,7 @@ def _fabrics(subject: Subject, zone: Zone) -> set[str]:
 
 
 def _within(members: Mapping[_Reach, AttachedEnd], fabrics: set[str]) -> Mapping[_Reach, AttachedEnd]:
-    """The ways that lead over some fabrics."""
+    """The paths over some of the fabrics."""
     limited_members: dict[_Reach, AttachedEnd] = {}
     for reach, end in members.items():
         if limited := tuple(place for place in reach if place[0] in fabrics):
@@ -91,7 +91,7 @@ def _meet(one: _Reach, other: Iterable[tuple[str, int]]) -> bool:
 def _parted(
     here: Mapping[_Reach, AttachedEnd], there: Mapping[_Reach, AttachedEnd]
 ) -> tuple[AttachedEnd, AttachedEnd] | None:
-    """Two devices that meet on no fabric."""
+    """Two devices without a path over any fabric."""
     for reach, end in here.items():
         for other, far in there.items():
             if not _meet(reach, other):
@@ -102,7 +102,7 @@ def _parted(
 def _shut_in(
     subject: Subject, wirings: Mapping[str, Wiring], members: Mapping[_Reach, AttachedEnd], other: Zone
 ) -> AttachedEnd | None:
-    """A device that reaches none of the borders behind which a zone lies; None where it lies behind none."""
+    """A device without a path to the borders of a zone; None for a zone without borders."""
     plain = {fabric.name for fabric in subject.spec.fabrics if fabric.technology == "ethernet"}
     doors = [door for door in _doors(wirings, subject, other) if door[0] in plain]
     if not doors:
@@ -111,7 +111,7 @@ def _shut_in(
 
 
 def _doors(wirings: Mapping[str, Wiring], subject: Subject, zone: Zone) -> list[tuple[str, int]]:
-    """The borders behind which a zone lies: their fabrics, and the bits of their switches there."""
+    """The borders of a zone: their fabrics, and the bits of their switches there."""
     doors: list[tuple[str, int]] = []
     for border in subject.spec.borders:
         if zone.name not in border.zones:
@@ -123,7 +123,7 @@ def _doors(wirings: Mapping[str, Wiring], subject: Subject, zone: Zone) -> list[
 
 
 def _wirings(subject: Subject) -> Mapping[str, Wiring]:
-    """Each fabric with addresses as joints, without what exceptions stop; not those in pieces (CW214, CW240)."""
+    """The links in service of each fabric with addresses; without fabrics in pieces (CW214, CW240)."""
     cables_by_fabric = dict(_known(subject))
     if any(item.state for item in subject.spec.exceptions):
         cables = [cable for cable in subject.plan.cables if cable.in_service]
@@ -134,13 +134,13 @@ def _wirings(subject: Subject) -> Mapping[str, Wiring]:
 
 
 def _known(subject: Subject) -> Iterator[tuple[str, Wiring]]:
-    """The fabrics with addresses as they are drawn, by name."""
+    """The designed links of the fabrics with addresses, by name."""
     return ((skeleton.fabric.name, wiring) for skeleton, wiring in subject.wirings if skeleton.fabric.addressing)
 
 
 def _kinds(subject: Subject, wirings: Mapping[str, Wiring]) -> list[tuple[str, str, Mapping[str, int]]]:
-    """The first device of each node group that is attached to the same switches: its group, and by fabric the bits of
-    what lies above it.
+    """The first device of each node group attached to the same switches: its name, its group, and by fabric the bits of
+    the switches above it.
     """
     group_of = {node.name: subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes}
     kinds = [wiring.kind_of for wiring in wirings.values()]
@@ -167,7 +167,7 @@ def _members(
     kinds: Iterable[tuple[str, str, Mapping[str, int]]],
     zone: Zone,
 ) -> Mapping[_Reach, AttachedEnd]:
-    """The different ways in which the devices of a zone reach others, each with one of them."""
+    """The different reaches of a zone's devices, each with one of its devices."""
     groups = set(members_of(subject.spec, zone))
     fabrics = [fabric.name for fabric in lives_on(subject.spec, zone)]
     members: dict[_Reach, AttachedEnd] = {}

@@ -1,7 +1,7 @@
-"""CW520 to CW526: flows that break a promise, that have expired, or that permit no traffic.
+"""CW520 to CW526: flows that break a promise, have expired, or permit no traffic.
 
-CW533: promises that nothing in the spec keeps. Each promise stands for checks that can fail. Those of the flows, mounts
-and keys are rules of their own; what is left here is that there is something for them to check.
+CW533: promises without anything in the spec to keep them. Each promise stands for checks that can fail. Those of flows,
+mounts and keys are rules of their own; CW533 requires that they have something to check.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EVERY_PORT: Ranges = ((0, 65535),)
 
 @rule("CW520", Severity.ERROR)
 def internet_flow(subject: Subject) -> Iterator[Problem]:
-    """Flows with an isolated zone at one end and one of kind internet at the other."""
+    """Flows between an isolated zone and a zone of kind internet."""
     spec = subject.spec
     for flow in spec.flows:
         ends = [spec.zone(flow.source), spec.zone(flow.target)]
@@ -35,7 +35,7 @@ def internet_flow(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW521", Severity.ERROR)
 def foreign_source(subject: Subject) -> Iterator[Problem]:
-    """Flows into an isolated zone from a zone outside that is not of an owner's kind."""
+    """Flows into an isolated zone from an outside zone not owned by the cluster's owner."""
     spec = subject.spec
     for flow in spec.flows:
         source, target = spec.zone(flow.source), spec.zone(flow.target)
@@ -48,7 +48,7 @@ def foreign_source(subject: Subject) -> Iterator[Problem]:
 
 
 def promised(spec: ClusterSpec, kind: str) -> str:
-    """The promise that is at stake, in a sentence; a plain one where the spec makes none of this kind."""
+    """A sentence on the broken promise; a general one if the spec makes no promise of this kind."""
     made = next((item for item in spec.promises if item.promise == kind), None)
     says = {"no-internet": "Isolated zones have no flow with the internet.", "owner-only": "Only the owner may send."}
     return says[kind] if made is None else f"It breaks promise {made.name}: {made.says}"
@@ -56,7 +56,7 @@ def promised(spec: ClusterSpec, kind: str) -> str:
 
 @rule("CW522", Severity.WARNING)
 def expired(subject: Subject) -> Iterator[Problem]:
-    """Flows whose last day lies before the day of judgement; none where no day is given."""
+    """Flows with a last day before the day of the check; none without a day."""
     for flow in subject.spec.flows:
         if subject.day is not None and flow.expires is not None and flow.expires < subject.day:
             days = (subject.day - flow.expires).days
@@ -75,7 +75,7 @@ def ownerless(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW524", Severity.ERROR)
 def empty_end(subject: Subject) -> Iterator[Problem]:
-    """Flows that begin or end in a zone without a single address; CW520 objects to the internet itself."""
+    """Flows from or to a zone without any address; flows with the internet are left to CW520."""
     spec = subject.spec
     for flow in spec.flows:
         if share_partition(spec, flow.source, flow.target):
@@ -94,7 +94,7 @@ def empty_end(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW525", Severity.WARNING)
 def covered(subject: Subject) -> Iterator[Problem]:
-    """Flows whose ports other flows of the same zones and protocol allow anyway."""
+    """Flows with ports already permitted by other flows of the same zones and protocol."""
     cells: dict[tuple[str, str], list[Flow]] = defaultdict(list)
     for flow in subject.spec.flows:
         cells[flow.source, flow.target].append(flow)
@@ -107,7 +107,7 @@ def covered(subject: Subject) -> Iterator[Problem]:
 
 
 def _within(flow: Flow, other: Flow, *, later: bool) -> bool:
-    """True when all of ``flow`` passes by ``other``; of two equal ones, the ``later`` is the one that is too much."""
+    """True if ``other`` permits all of ``flow``. Of two equal flows, the ``later`` one is redundant."""
     if other.protocol not in (flow.protocol, "any"):
         return False
     mine, theirs = (flow.ports or EVERY_PORT), (other.ports or EVERY_PORT)
@@ -122,7 +122,7 @@ def _inside(ranges: Ranges, others: Ranges) -> bool:
 
 @rule("CW526", Severity.ERROR)
 def cannot_meet(subject: Subject) -> Iterator[Problem]:
-    """Flows whose zones have addresses, and no network in common."""
+    """Flows between zones with addresses but without a common network."""
     spec = subject.spec
     for flow in spec.flows:
         source, target = spec.zone(flow.source), spec.zone(flow.target)
@@ -134,12 +134,12 @@ def cannot_meet(subject: Subject) -> Iterator[Problem]:
             yield Problem((*flow.path, "to"), message, "Put both zones on one fabric, or name those that are meant.")
 
 
-Lack = tuple[str, str]  # what is missing, what to do
+Lack = tuple[str, str]  # the missing part and the hint
 
 
 @rule("CW533", Severity.ERROR)
 def unkept(subject: Subject) -> Iterator[Problem]:
-    """Promises whose ground is missing in the spec."""
+    """Promises with nothing in the spec to keep them."""
     spec = subject.spec
     for item in spec.promises:
         lack = GROUNDS[item.promise](spec)

@@ -1,4 +1,4 @@
-"""CW549 to CW553 and CW557: keys end, somebody answers for them, and every name of a key or secret means something."""
+"""CW549 to CW553 and CW557: deletion deadlines and owners of keys, and names of keys and secrets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIKE_ONE = re.compile(LIKE_ONE)
 
 @rule("CW549", Severity.ERROR)
 def endless_key(subject: Subject) -> Iterator[Problem]:
-    """Entries of the key schedule without a deletion deadline, or without an owner."""
+    """Key schedule entries without a deletion deadline or an owner."""
     for key in subject.spec.keys:
         if key.delete_days is None:
             message = f"{key.name} is never deleted: what it encrypts stays readable."
@@ -31,7 +31,7 @@ def endless_key(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW550", Severity.ERROR)
 def rotation_after_deletion(subject: Subject) -> Iterator[Problem]:
-    """Keys whose rotation takes longer than their deletion."""
+    """Keys deleted before or on the day of their rotation."""
     for key in subject.spec.keys:
         if key.delete_days is not None and key.rotate_days >= key.delete_days:
             message = f"{key.name} is replaced after {key.rotate_days} days and deleted after {key.delete_days}."
@@ -40,7 +40,7 @@ def rotation_after_deletion(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW552", Severity.ERROR)
 def unknown_names(subject: Subject) -> Iterator[Problem]:
-    """Names in encryption, datasets and keys that nothing bears, or that name a key of another kind."""
+    """Undefined names in encryption, datasets and keys, and names of keys of another kind."""
     spec = subject.spec
     mounts = {mount.name for mount in spec.mounts}
     for dataset in spec.datasets:
@@ -61,7 +61,7 @@ def unknown_names(subject: Subject) -> Iterator[Problem]:
 
 
 def _unknown_places(spec: ClusterSpec) -> Iterator[Problem]:
-    """Scratch disks of no node group, and links with no profile."""
+    """Scratch disks of unknown node groups, and links with an unknown MACsec profile."""
     groups = {group.name for group in spec.node_groups if group.image is not None}
     for scratch in spec.encryption.scratch:
         for index, name in enumerate(scratch.nodes):
@@ -91,7 +91,7 @@ def _known(names: set[str]) -> str:
 
 @rule("CW553", Severity.ERROR)
 def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
-    """Secrets that are named without a source, and sources that no name needs."""
+    """Secrets without a source, and unused sources."""
     spec = subject.spec
     if not spec.secrets:
         return
@@ -113,7 +113,7 @@ def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW557", Severity.ERROR)
 def unreadable_placeholder(subject: Subject) -> Iterator[Problem]:
-    """Text in added configuration that is meant as a placeholder, with a name or form that there cannot be."""
+    """Text in added configuration resembling a placeholder, with an invalid name or form."""
     for item in subject.spec.extra_config:
         texts = [((*item.path, "lines", index), line) for index, line in enumerate(item.lines)]
         texts.append(((*item.path, "merge"), json.dumps(item.merge)))
@@ -157,7 +157,7 @@ def _shared_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
 
 
 def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
-    """The name of every secret that the spec's own values ask for, with its place."""
+    """The name of every secret used in the spec, with its place."""
     yield from _shared_secrets(spec)
     passwords = [(operator.password, operator.path) for operator in spec.site.operators]
     for image in spec.images:

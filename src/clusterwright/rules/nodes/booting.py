@@ -1,4 +1,4 @@
-"""CW149, CW605 to CW608, CW627, CW628, CW631: images that can be built, nodes that find them, who may log in."""
+"""CW149, CW605 to CW608, CW627, CW628, CW631: buildable images, network boot, and logins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_UNKNOWN = 20
 
 @rule("CW605", Severity.ERROR)
 def unknown_distribution(subject: Subject) -> Iterator[Problem]:
-    """Distributions that the builders do not know."""
+    """Distributions unknown to the image builders."""
     for image in subject.spec.images:
         if distribution_of(image.distribution) is None:
             distributions = known_distributions()
@@ -35,7 +35,7 @@ def unknown_distribution(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW606", Severity.ERROR)
 def boot_fabric(subject: Subject) -> Iterator[Problem]:
-    """The boot fabric, and who is attached to it."""
+    """The technology of the boot fabric, and the nodes attached to it."""
     spec, boot = subject.spec, subject.spec.boot
     fabric = spec.fabric(boot.fabric) if boot is not None else None
     if boot is None or fabric is None or spec.node_group(boot.servers) is None:
@@ -64,7 +64,7 @@ def boot_fabric(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW627", Severity.ERROR)
 def boot_gateway(subject: Subject) -> Iterator[Problem]:
-    """A boot fabric whose switches have no gateway for hosts."""
+    """Boot fabrics without a gateway for hosts."""
     boot, network = subject.spec.boot, subject.spec.boot_network
     if boot is None or network is None:
         return
@@ -78,7 +78,7 @@ def boot_gateway(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW628", Severity.ERROR)
 def boot_beside_others(subject: Subject) -> Iterator[Problem]:
-    """Switches that relay over IPv6 whose host subnet is not one zone's as a whole."""
+    """Switches relaying over IPv6 with a host subnet shared by several zones."""
     spec, boot, network = subject.spec, subject.spec.boot, subject.spec.boot_network
     if boot is None or network is None:
         return  # CW606
@@ -111,7 +111,7 @@ def boot_beside_others(subject: Subject) -> Iterator[Problem]:
 
 
 def _is_one_zones(spec: ClusterSpec, fabric: Fabric, behind: frozenset[str]) -> bool:
-    """Whether each of the node groups behind a switch has a zone that all of them are in, whose the subnet then is."""
+    """True if a zone holds all of the node groups behind a switch, for each group with a zone."""
     whole = {zone.name for zone in spec.zones if covers(spec, zone, fabric) and behind.issubset(members_of(spec, zone))}
     return all(not (zones := zones_of(spec, group)) or not whole.isdisjoint(zones) for group in behind)
 
@@ -122,7 +122,7 @@ def _holds(outer: Network, inner: Network) -> bool:
 
 @rule("CW607", Severity.ERROR)
 def unknown_adapter(subject: Subject) -> Iterator[Problem]:
-    """Rows of the MAC file whose device or port does not boot."""
+    """Rows of the MAC file for devices or ports that do not boot."""
     spec, boot = subject.spec, subject.spec.boot
     if boot is None or boot.macs is None:
         return
@@ -157,7 +157,7 @@ def placeholder_noted(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW608", Severity.ERROR)
 def users(subject: Subject) -> Iterator[Problem]:
-    """Users of images against the site's operators, and against each other."""
+    """Unknown operators of image users, and duplicate user numbers."""
     operator_names = {operator.name for operator in subject.spec.site.operators}
     for image in subject.spec.images:
         owner: dict[int, str] = {}
@@ -173,7 +173,7 @@ def users(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW336", Severity.WARNING)
 def nobody_administers(subject: Subject) -> Iterator[Problem]:
-    """Images in use without a user that becomes root."""
+    """Images in use without an administrator."""
     used = {group.image for group in subject.spec.node_groups}
     for image in subject.spec.images:
         if image.name not in used or not image.owns(ACCOUNTS):

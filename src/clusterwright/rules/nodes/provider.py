@@ -1,4 +1,4 @@
-"""CW516, CW517, CW519: fabrics of a provider, and settings that their nodes cannot have."""
+"""CW516, CW517, CW519: fabrics of a provider, and settings their nodes cannot have."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KEYS_OF_RENTERS = ("addresses", "pkey_index")
 
 @rule("CW516", Severity.ERROR)
 def beyond_the_provider(subject: Subject) -> Iterator[Problem]:
-    """Keys of a provider's fabric that its technology does not have, and networks without known addresses."""
+    """Keys of a provider's fabric not supported by its technology, and networks without known addresses."""
     spec = subject.spec
     for fabric in spec.fabrics:
         for attach in fabric.attach:
@@ -66,7 +66,7 @@ def _other_technology(fabric: Fabric) -> Iterator[Problem]:
 
 
 def _wrong_names(spec: ClusterSpec, fabric: Fabric, attach: Attach) -> Iterator[Problem]:
-    """Names of adapters on a fabric of one's own, more of them than there are adapters, and unequal lists."""
+    """Adapter names on a fabric of one's own, too many of them, and lists of different length."""
     group = spec.node_group(attach.nodes or "")
     nics = group.model.nic_group(attach.nics or "") if group is not None else None
     for key, names in (("interfaces", attach.interfaces), ("rdma_devices", attach.rdma_devices)):
@@ -94,7 +94,7 @@ def _network_without_addresses(spec: ClusterSpec, fabric: Fabric) -> Iterator[Pr
 
 @rule("CW519", Severity.ERROR)
 def given_addresses(subject: Subject) -> Iterator[Problem]:
-    """Adapters on a provider's fabric without a line in its file, and lines of no such adapter."""
+    """Adapters on a provider's fabric missing in its address file, and lines for unknown adapters."""
     for fabric in subject.spec.fabrics:
         if fabric.given is None:
             continue
@@ -129,7 +129,7 @@ def _adapters(subject: Subject, fabric: Fabric) -> dict[tuple[str, str], None]:
 
 @rule("CW517", Severity.WARNING)
 def names_of_the_catalogue(subject: Subject) -> Iterator[Problem]:
-    """Adapters on a provider's fabric by the catalogue's names, on nodes that the provider has installed."""
+    """Catalogue names for adapters on a provider's fabric, on nodes installed by the provider."""
     spec = subject.spec
     for fabric in spec.fabrics:
         if not fabric.is_provided:

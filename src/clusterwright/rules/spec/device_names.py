@@ -1,4 +1,4 @@
-"""CW232 to CW234: names that the site gives its devices."""
+"""CW232 to CW234: device names chosen by the site."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_A_NAME = LintRule("CW233", Severity.ERROR)
 
 @rule("CW232", Severity.ERROR)
 def unfilled_pattern(subject: Subject) -> Iterator[Problem]:
-    """Patterns of names with fields that planned names do not count, or whose names are none of a host."""
+    """Name patterns with fields unknown to the planned names, and patterns giving invalid host names."""
     naming = subject.skeleton.standing.naming
     if naming.is_planned_everywhere:
         return
@@ -34,7 +34,7 @@ def unfilled_pattern(subject: Subject) -> Iterator[Problem]:
 def _pattern_problems(
     pattern: str | None, numbers_of_devices: Iterable[Mapping[str, int]], path: Path
 ) -> Iterator[Problem]:
-    """The first device that the pattern cannot name."""
+    """The first device that cannot be named by ``pattern``."""
     if pattern is None:
         return
     for numbers in numbers_of_devices:
@@ -51,7 +51,7 @@ def _pattern_problems(
 
 @rule("CW234", Severity.ERROR)
 def name_of_no_device(subject: Subject) -> Iterator[Problem]:
-    """Lines of the file of names whose device the plan does not have."""
+    """Lines in the file of device names for unplanned devices."""
     names = subject.spec.device_names
     if names is None:
         return

@@ -1,9 +1,9 @@
-"""CW170, CW171, CW177: configuration that a network engineer adds by hand.
+"""CW170, CW171, CW177: configuration added by hand.
 
-CW173 and CW174: added lines of EOS that would not stay what they look like, and accounts that anybody opens. EOS reads
-a configuration as if it were typed: a word may be cut short, capital letters mean the same as small ones, indentation
-means nothing, and a command that a section does not know is taken by the one around it. CW434 and CW435: settings of a
-switch's chip that only its vendor gives out.
+CW173 and CW174: added EOS lines with another meaning than they seem to have, and accounts without a password. EOS reads
+a configuration as if it were typed: a word may be abbreviated, capital letters mean the same as small ones, indentation
+has no meaning, and a command unknown in a section is read in the enclosing one. CW434 and CW435: chip settings
+available from the switch vendor alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from clusterwright.spec.hardware.systems import System, system_of, systems
 
 @rule("CW170", Severity.ERROR)
 def added_for_nobody(subject: Subject) -> Iterator[Problem]:
-    """Devices, roles and fabrics of `extra_config` that are not planned."""
+    """Unplanned devices, roles and fabrics in `extra_config`."""
     for item in subject.spec.extra_config:
         for key, wanted in (("device", item.device), ("role", item.role), ("fabric", item.fabric)):
             if wanted is None or _systems(subject, item):
@@ -38,7 +38,7 @@ def added_for_nobody(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW171", Severity.ERROR)
 def added_in_another_form(subject: Subject) -> Iterator[Problem]:
-    """Lines for JSON files, and patches for text or for files that are not rendered."""
+    """Lines for systems configured by JSON files, and patches for text or for files not rendered."""
     for item in subject.spec.extra_config:
         yield from _misplaced_lines(item)
         for name in sorted(_systems(subject, item)):
@@ -64,14 +64,14 @@ def _mend_of_file(system: System | None, files: str) -> str:
 
 
 def _misplaced_lines(item: ExtraConfig) -> Iterator[Problem]:
-    """A first line that EOS would read somewhere else than it seems to stand."""
+    """An indented first line: EOS would read it in the section rendered before it."""
     if item.lines and item.lines[0].startswith(" "):
         fix = "Begin with the section's own line, such as `interface Ethernet3/1/1`."
         yield Problem((*item.path, "lines", 0), "The first line is indented, and no section stands before it.", fix)
 
 
 def _systems(subject: Subject, item: ExtraConfig) -> set[str]:
-    """The network operating systems of the switches that an entry concerns; "" for none."""
+    """The network operating systems of the switches selected by an entry; "" for a model without one."""
     systems: set[str] = set()
     for skeleton in subject.skeleton.fabrics:
         depths = {seat.tier for seat in skeleton.seats if seat.name == item.device}
@@ -83,7 +83,7 @@ def _systems(subject: Subject, item: ExtraConfig) -> set[str]:
 
 @rule("CW177", Severity.ERROR)
 def vouched_for_nothing(subject: Subject) -> Iterator[Problem]:
-    """Lines and keys under `unread` that the same entry does not add."""
+    """Lines and keys under `unread` not added by the same entry."""
     for item in subject.spec.extra_config:
         for index, vouched in enumerate(item.unread):
             if not item.places(vouched.line):
@@ -92,32 +92,32 @@ def vouched_for_nothing(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*item.path, "unread", index, "line"), message, f"Name {what}, as it stands there.")
 
 
-# What takes the lines behind it as text, up to one that says EOF (EOS user manual, "Managing display attributes",
+# Commands reading the lines behind them as text, up to a line EOF (EOS user manual, "Managing display attributes",
 # "Event handler", "Routing control functions", "Comments").
 _TEXT = ("banner", "comment", "code", "eof")
-# What leaves the section that it stands in, or the configuration, or is no configuration at all.
+# Commands ending the section or the configuration mode, and commands that are not configuration.
 _LEAVES = (
     *("abort", "bash", "commit", "configure", "copy", "delete", "end", "erase", "exit", "install", "quit"),
     *("reload", "rename", "rollback", "run", "write"),
 )
-# What opens a section, or stands at the margin alone. In another section EOS takes it for what it is at the margin.
+# Commands of the global configuration mode. EOS reads them as such inside any section.
 _MARGIN = (
     *("aaa", "banner", "daemon", "enable", "event-handler", "hostname", "interface", "policy-map", "radius-server"),
     *("route-map", "router", "service", "tacacs-server", "username"),
 )
-_WHOLE = frozenset({"host", "route"})  # commands of sections that look like the beginning of another
-# What whole sections of the rendered configuration begin with.
+_WHOLE = frozenset({"host", "route"})  # commands of sections, equal to an abbreviation of a global one
+# First words of the sections in the rendered configuration.
 _SECTIONS = (
     *("aaa", "hostname", "interface", "lldp", "load-balance", "mac", "management", "ntp", "qos", "route-map", "router"),
     *("priority-flow-control", "service", "snmp-server", "username", "vlan", "vrf"),
 )
 _LISTS = ("access-list", "community-list", "name-server", "prefix-list", "route", "routing", "unicast-routing")
 _OPTIONS = ("privilege", "role", "shell")  # of an account, each with a value behind it
-_LEAST = 2  # letters: EOS refuses what it cannot tell apart, and no two commands share a letter alone
+_LEAST = 2  # letters: EOS refuses ambiguous abbreviations, and every letter begins several commands
 
 
 def _means(word: str, command: str) -> bool:
-    """Whether EOS may take ``word`` for ``command``."""
+    """True if EOS may read ``word`` as ``command``, whole or abbreviated."""
     return command.startswith(word) and len(word) >= min(_LEAST, len(command))
 
 
@@ -127,12 +127,12 @@ def _any(word: str, commands: tuple[str, ...]) -> str | None:
 
 @rule("CW173", Severity.ERROR)
 def misleading_line(subject: Subject) -> Iterator[Problem]:
-    """Lines that EOS reads as something else than a command in the section that they stand in."""
+    """Lines read by EOS as another command, or in another section, than they seem."""
     return _wrong_lines(subject, misleading, "Leave it out, or write it as `show running-config` shows it.")
 
 
 def misleading(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Lines of an entry that EOS reads as another command, by number, with that command."""
+    """The number and the error of each line in an entry with another meaning to EOS than it seems."""
     below = ""
     for index, line in enumerate(lines):
         if not line.startswith(" "):
@@ -143,7 +143,7 @@ def misleading(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _misleading(line: str, below: str) -> str | None:
-    """The error in a line of the section that begins with the line ``below``; None when it is sound."""
+    """The error in a line of the section beginning with the line ``below``; None without an error."""
     words = line.lower().split()
     first, is_indented = words[0], line.startswith(" ")
     if is_indented and below.startswith("!"):
@@ -168,7 +168,7 @@ def _misleading(line: str, below: str) -> str | None:
 
 
 def _is_script(words: list[str]) -> bool:
-    """``action bash`` alone begins a script; with a command behind it, it is one line."""
+    """True for ``action bash`` alone, which begins a script; with a command behind it, it is a single line."""
     return len(words) == 2 and _means(words[0], "action") and _means(words[1], "bash")
 
 
@@ -177,13 +177,13 @@ def _is_section(words: list[str]) -> bool:
         return True
     if words[0] in {"ip", "ipv6"} and len(words) > 1:
         return _any(words[1], _LISTS) is not None
-    # `no aaa root` is the one that is rendered itself.
+    # `no aaa root` is part of the rendered configuration.
     return _any(words[0], _SECTIONS) is not None and words != ["aaa", "root"]
 
 
 @rule("CW174", Severity.ERROR)
 def open_account(subject: Subject) -> Iterator[Problem]:
-    """Accounts of `extra_config` that nothing guards."""
+    """Accounts of `extra_config` without a password or key."""
     return _wrong_lines(
         subject, opens, "Name the operator under `site.operators`, or give a `secret` with `<secret NAME>`."
     )
@@ -198,7 +198,7 @@ def _wrong_lines(
 
 
 def opens(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Those of the lines of one entry that let in without a password, by number, and how."""
+    """The number and the error of each line in an entry permitting a login without a password."""
     for index, line in enumerate(lines):
         wrong = _open(line.lower().split())
         if wrong is not None:
@@ -218,7 +218,7 @@ def _open(words: list[str]) -> str | None:
 
 
 def _is_guarded(words: list[str]) -> bool:
-    """Whether the words behind the name of an account give it a password or a key; a role may be called `secret`."""
+    """True if the words behind an account's name include a password or a key; a role may be called `secret`."""
     position = 0
     while position < len(words) and _any(words[position], _OPTIONS):
         position += 2
@@ -227,7 +227,7 @@ def _is_guarded(words: list[str]) -> bool:
 
 @rule("CW434", Severity.WARNING)
 def without_chip_settings(subject: Subject) -> Iterator[Problem]:
-    """Tiers whose system needs chip settings, where neither `chip_settings` nor `extra_config` has them."""
+    """Tiers with neither `chip_settings` nor `extra_config` for the chip settings their system needs."""
     spec = subject.spec
     models = {chip_setting.model for chip_setting in spec.chip_settings}
     for fabric in spec.fabrics:
@@ -248,7 +248,7 @@ def _needs(tier: Tier) -> bool:
 
 
 def _added(subject: Subject, fabric: str, tier: Tier) -> bool:
-    """True where a merge patch for the whole tier brings a chip."""
+    """True if a merge patch for the whole tier sets a chip."""
     return any(
         bool(((addition.merge.get("platform") or {}) if isinstance(addition.merge, dict) else {}).get("chip"))
         for addition in subject.spec.extra_config
@@ -258,7 +258,7 @@ def _added(subject: Subject, fabric: str, tier: Tier) -> bool:
 
 @rule("CW435", Severity.WARNING)
 def idle_chip_settings(subject: Subject) -> Iterator[Problem]:
-    """Entries of `chip_settings` for models whose system brings its own."""
+    """Entries of `chip_settings` for models with chip settings of their own."""
     for entry in subject.spec.chip_settings:
         model = subject.spec.catalogue[entry.model]
         system = system_of(model)

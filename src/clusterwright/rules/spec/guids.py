@@ -1,4 +1,4 @@
-"""CW143 to CW146: GUIDs that somebody scanned, against the devices that the plan has."""
+"""CW143 to CW146: scanned GUIDs, compared with the planned devices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clusterwright.plan.chips import chip_names
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 
-# As many unknown devices as somebody reads before noticing that the file belongs to another cluster.
+# Findings about unknown devices: after that many, the file evidently belongs to another cluster.
 MOST_UNKNOWN = 20
 _PREFIX_SHIFT = 40
 
@@ -18,7 +18,7 @@ NOT_A_LABEL = LintRule("CW143", Severity.ERROR)
 
 
 def _ends(subject: Subject, skeleton: FabricSkeleton) -> dict[tuple[str, str], None]:
-    """Every (device, port) of a fabric that has a GUID, in the plan's order; a director stands for its chips too."""
+    """Every (device, port) of a fabric with a GUID, in the plan's order; for a director, its chips."""
     layout = subject.skeleton.layout
     groups = subject.spec.node_groups
     interfaces = {
@@ -40,7 +40,7 @@ def _ends(subject: Subject, skeleton: FabricSkeleton) -> dict[tuple[str, str], N
 
 @rule("CW144", Severity.ERROR)
 def unknown_end(subject: Subject) -> Iterator[Problem]:
-    """Labels whose device or port the fabric does not have."""
+    """Labels of devices or ports missing in the fabric."""
     for skeleton in subject.skeleton.fabrics:
         labels = skeleton.fabric.guids
         if labels is None:
@@ -67,7 +67,7 @@ def unknown_end(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW145", Severity.ERROR)
 def labelled_twice(subject: Subject) -> Iterator[Problem]:
-    """GUIDs and ports that two labels share, and placeholders among the labels."""
+    """GUIDs and ports with two labels, and planned placeholders among the labels."""
     owner: dict[int, str] = {}  # of all fabrics: a port is in one
     for fabric in subject.spec.fabrics:
         labels, manager = fabric.guids, fabric.subnet_manager
@@ -91,7 +91,7 @@ def labelled_twice(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW146", Severity.NOTE)
 def not_scanned(subject: Subject) -> Iterator[Problem]:
-    """How many ports and switches of a fabric with a file of labels are missing in it."""
+    """The number of ports and switches without a label, for each fabric with a file of labels."""
     for skeleton in subject.skeleton.fabrics:
         labels = skeleton.fabric.guids
         if labels is None:

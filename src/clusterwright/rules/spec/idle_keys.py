@@ -1,7 +1,6 @@
-"""CW690 and CW691: keys that stand where nothing reads them.
+"""CW690 and CW691: keys without any effect.
 
-The schema cannot say it: whether a key counts depends on another value. What a spec says must either be done or be
-refused; what would be ignored is told here.
+The schema cannot express this: another value decides whether a key is read. A key must have an effect or be refused.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ INFINIBAND = "infiniband"
 _FROM_FILES = ("file", "ansible-vault", "keys", "folder")
 _BY_KEY = ("environment", "pulumi", "ansible-vault", "keys")
 
-Idle = tuple[Path, str, str]  # a section or item, the key in it, why nothing reads it
+Idle = tuple[Path, str, str]  # a section or item, the key in it, the reason why it is not read
 
 
 @rule("CW690", Severity.ERROR)
 def idle_key(subject: Subject) -> Iterator[Problem]:
-    """Every key of the spec that another value keeps from counting."""
+    """Keys of the spec made ineffective by another value."""
     spec = subject.spec
     for check in (_authentication, _classes, _watchdogs, _mounts, _keys, _secrets, _jobs, _controllers, _credentials):
         for path, key, why in check(spec):
@@ -38,7 +37,7 @@ def idle_key(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW691", Severity.ERROR)
 def idle_removal(subject: Subject) -> Iterator[Problem]:
-    """`remove` that is still there once a spec has been laid on its base."""
+    """`remove` remaining after a spec has been merged with its base."""
     for path in _removals(subject.spec.document.data, ()):
         yield Problem((*path, "remove"), "There is nothing in a base that this removes.", "Remove the item.", key=True)
 

@@ -1,6 +1,6 @@
-"""CW567 and CW568: exceptions and operators whose last day has passed, which previews and `status` say as well.
+"""CW567 and CW568: expired exceptions and operators, which previews and `status` report as well.
 
-Nothing ends by itself: what is rendered never depends on the clock.
+Nothing ends by itself: the rendered files never depend on the clock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clusterwright.spec.text.document import Path
 
 @dataclass(frozen=True, slots=True)
 class Lapsed:
-    """Something whose last day has passed: its place in the spec, in a sentence, and what to do."""
+    """An expired exception or operator: its place in the spec, a sentence about it, and the action to take."""
 
     path: Path
     message: str
@@ -25,7 +25,7 @@ class Lapsed:
 
 
 def lapsed_exceptions(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
-    """The exceptions whose last day lies before ``on``."""
+    """The exceptions with a last day before ``on``."""
     for item in spec.exceptions:
         if item.until is None or item.until >= on:
             continue
@@ -41,7 +41,7 @@ def lapsed_exceptions(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
 
 
 def lapsed_operators(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
-    """The operators whose last day lies before ``on``."""
+    """The operators with a last day before ``on``."""
     for operator in spec.site.operators:
         if operator.until is None or operator.until >= on:
             continue
@@ -54,7 +54,7 @@ def lapsed_operators(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
 
 
 def lapsed(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
-    """All that lapsed before ``on``."""
+    """All exceptions and operators expired before ``on``."""
     yield from lapsed_exceptions(spec, on)
     yield from lapsed_operators(spec, on)
 
@@ -66,7 +66,7 @@ def _ago(day: date, on: date) -> str:
 
 @rule("CW567", Severity.WARNING)
 def lapsed_exception(subject: Subject) -> Iterator[Problem]:
-    """Exceptions whose last day lies before the day of judgement; none where no day is given."""
+    """Exceptions with a last day before the day of the check; none without a day."""
     if subject.day is None:
         return
     for item in lapsed_exceptions(subject.spec, subject.day):
@@ -75,7 +75,7 @@ def lapsed_exception(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW568", Severity.WARNING)
 def lapsed_operator(subject: Subject) -> Iterator[Problem]:
-    """Operators whose last day lies before the day of judgement; none where no day is given."""
+    """Operators with a last day before the day of the check; none without a day."""
     if subject.day is None:
         return
     for item in lapsed_operators(subject.spec, subject.day):

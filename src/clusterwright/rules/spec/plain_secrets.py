@@ -1,4 +1,4 @@
-"""CW555: a secret that stands in the spec itself, where everybody who reads the repository reads it."""
+"""CW555: secrets in the spec itself, readable to everyone with access to the repository."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.schema.string_kinds import strings_of_kind
 from clusterwright.spec.text.document import Path
 
-# EOS: what keeps a secret, and the words in front of it. Forms 7 and 8a are reversible, 5 and sha512 can be guessed at.
+# EOS commands with a secret. Forms 7 and 8a are reversible; 5 and sha512 are hashes, open to guessing.
 _FORM = r"(?:(?:0|5|7|8a|sha512) )?"
 _LINES = tuple(
     re.compile(pattern)
@@ -40,10 +40,10 @@ _HINT_URL = "Remove it: every user of a node can read the address. Put a server 
 
 @rule("CW555", Severity.ERROR)
 def plain_secrets(subject: Subject) -> Iterator[Problem]:
-    """Secrets in added configuration, and values where a name is expected."""
+    """Secrets in added configuration, and values in place of a name."""
     for item in subject.spec.extra_config:
         for index, line in enumerate(item.lines):
-            # The words of a placeholder are none of the line's.
+            # A placeholder such as `<secret NAME as FORM>` counts as one word.
             shown = _PLACEHOLDERS.sub(f"{MARK}>", " ".join(line.split()))
             matches = (pattern.match(shown) for pattern in _LINES)
             if any(match is not None and not match[1].startswith(MARK) for match in matches):

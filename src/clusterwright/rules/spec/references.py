@@ -1,4 +1,4 @@
-"""CW150 to CW159 and CW165: names that must exist, and be told apart. Every later rule relies on them."""
+"""CW150 to CW159 and CW165: names that must exist and be unique. Every later rule relies on them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from clusterwright.spec.job import NcclProfile, Scheduler
 from clusterwright.spec.model import CLUSTER, ClusterSpec
 from clusterwright.spec.text.document import Path
 
-# A hint lists no more names than somebody reads.
+# The most names in a hint.
 MOST_CHOICES = 12
-# Looking for a similar name among thousands takes a while; after this many misses the cause is another one.
+# Searching thousands of names for a similar one is slow; after this many unknown names the cause is not a typo.
 MOST_SUGGESTIONS = 20
 
 
 def unknown(kind: str, name: str, names: Iterable[str], path: Path, owner: str = "") -> Problem:
-    """A problem about a missing name, with the model or device that lacks it and the nearest name."""
+    """A problem about a missing name, with the model or device lacking it and the nearest name."""
     choices = sorted(names)
     shown = ", ".join(choices[:MOST_CHOICES]) + (f", ... ({len(choices):,} in all)" if choices[MOST_CHOICES:] else "")
     hint = did_you_mean(name, choices, f"There is: {shown or 'none'}.")
@@ -40,7 +40,7 @@ def _fabric_groups(fabric: Fabric) -> Iterator[tuple[str, Path]]:
 
 
 def login_places(scheduler: Scheduler) -> Iterator[tuple[str, Path]]:
-    """The login groups of a Slurm, each with its place."""
+    """The login groups of a Slurm cluster, each with its place."""
     if scheduler.slurm is not None:
         for index, name in enumerate(scheduler.slurm.login):
             yield name, (*scheduler.path, "login", index)
@@ -55,7 +55,7 @@ def _scheduler_groups(scheduler: Scheduler) -> Iterator[tuple[str, Path]]:
 
 
 def node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
-    """Every node group that the spec names, with the place: it needs NICs for the role that it has there."""
+    """Every node group named in the spec, with its place; used by the rules on NICs."""
     for fabric in spec.fabrics:
         yield from _fabric_groups(fabric)
     for mount in spec.mounts:
@@ -84,13 +84,13 @@ def node_group_names(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
 
 
 def named_groups(spec: ClusterSpec, names: Iterable[str], path: Path) -> Iterator[tuple[str, Path]]:
-    """Each of the names written at ``path``, one or a list of them, with its place."""
+    """The node groups written at ``path``, one name or a list, each with its place."""
     is_list = isinstance(spec.document.at(path), list)
     yield from ((name, (*path, index) if is_list else path) for index, name in enumerate(names))
 
 
 def named_twice(spec: ClusterSpec, owners: Iterable[NcclProfile | Scheduler]) -> Iterator[tuple[str, Path]]:
-    """Node groups that an earlier one of ``owners`` names under `nodes` too, with their places."""
+    """Node groups under `nodes` of two ``owners``, with their place in the later one."""
     seen: set[str] = set()
     for owner in owners:
         yield from (group for group in named_groups(spec, owner.nodes, (*owner.path, "nodes")) if group[0] in seen)
@@ -99,7 +99,7 @@ def named_twice(spec: ClusterSpec, owners: Iterable[NcclProfile | Scheduler]) ->
 
 @rule("CW150", Severity.ERROR, relied_on=True)
 def unknown_node_group(subject: Subject) -> Iterator[Problem]:
-    """Node groups that are named but not described."""
+    """Undefined node groups."""
     group_names = {group.name for group in subject.spec.node_groups}
     inside = [(group.inside.nodes, (*group.inside.path, "nodes")) for group in subject.spec.node_groups if group.inside]
     for name, path in (*inside, *node_group_names(subject.spec)):
@@ -109,7 +109,7 @@ def unknown_node_group(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW151", Severity.ERROR, relied_on=True)
 def unknown_fabric(subject: Subject) -> Iterator[Problem]:
-    """Fabrics that are named but not described."""
+    """Undefined fabrics."""
     spec = subject.spec
     fabric_names = {fabric.name for fabric in spec.fabrics}
     named: list[tuple[str, Path]] = []
@@ -124,7 +124,7 @@ def unknown_fabric(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW152", Severity.ERROR, relied_on=True)
 def unknown_zone(subject: Subject) -> Iterator[Problem]:
-    """Zones that are named but not described."""
+    """Undefined zones."""
     spec = subject.spec
     zone_names = {zone.name for zone in spec.zones}
     named: list[tuple[str, Path]] = []
@@ -139,7 +139,7 @@ def unknown_zone(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW153", Severity.ERROR, relied_on=True)
 def unknown_image(subject: Subject) -> Iterator[Problem]:
-    """Images that are named but not described."""
+    """Undefined images."""
     spec = subject.spec
     image_names = {image.name for image in spec.images}
     named = [(group.image, (*group.path, "image")) for group in spec.node_groups if group.image is not None]
@@ -149,7 +149,7 @@ def unknown_image(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW154", Severity.ERROR, relied_on=True)
 def unknown_nic_group(subject: Subject) -> Iterator[Problem]:
-    """NIC groups that the attached node's model does not have."""
+    """NIC groups missing in the attached node's model."""
     for fabric in subject.spec.fabrics:
         for attach in fabric.attach:
             group = subject.spec.node_group(attach.nodes or "")
@@ -161,7 +161,7 @@ def unknown_nic_group(subject: Subject) -> Iterator[Problem]:
 
 
 def _unknown_levels_inside(spec: ClusterSpec) -> Iterator[Problem]:
-    """Levels that the nodes do not have inside whose groups others stand."""
+    """Levels under `inside` missing in the enclosing node group."""
     for group in spec.node_groups:
         host = spec.node_group(group.inside.nodes) if group.inside is not None else None
         if group.inside is None or host is None or host.inside is not None:
@@ -173,7 +173,7 @@ def _unknown_levels_inside(spec: ClusterSpec) -> Iterator[Problem]:
 
 @rule("CW155", Severity.ERROR, relied_on=True)
 def unknown_level(subject: Subject) -> Iterator[Problem]:
-    """Levels that none of the nodes concerned has."""
+    """Levels missing in all node groups concerned."""
     spec = subject.spec
     yield from _unknown_levels_inside(spec)
     for group in spec.node_groups:
@@ -212,7 +212,7 @@ def _unknown_leaf_levels(spec: ClusterSpec) -> Iterator[Problem]:
 
 @rule("CW156", Severity.ERROR, relied_on=True)
 def unknown_block(subject: Subject) -> Iterator[Problem]:
-    """Port blocks and modes that the tier's model does not have."""
+    """Port blocks and port modes missing in the tier's model."""
     for fabric in subject.spec.fabrics:
         for tier in fabric.tiers:
             block_names = [block.name for block in tier.model.blocks]
@@ -228,7 +228,7 @@ def unknown_block(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW157", Severity.ERROR)
 def unknown_exception_target(subject: Subject) -> Iterator[Problem]:
-    """Devices and groups that exceptions name but the plan lacks."""
+    """Devices, groups and ports of exceptions missing in the plan."""
     spec, skeleton = subject.spec, subject.skeleton
     if not spec.exceptions:
         return
@@ -257,7 +257,7 @@ LONGEST_LABEL = 63  # RFC 1035, 2.3.4
 
 @rule("CW158", Severity.ERROR, relied_on=True)
 def duplicate_name(subject: Subject) -> Iterator[Problem]:
-    """Items of one list, or switch roles, that share a name."""
+    """Items of one list, or switch roles, with the same name."""
     spec = subject.spec
     for group in spec.node_groups:
         for level in group.levels:
@@ -272,9 +272,9 @@ def duplicate_name(subject: Subject) -> Iterator[Problem]:
 
 
 def _lists(spec: ClusterSpec) -> Iterator[tuple[str, list[tuple[str, Path]]]]:
-    """Lists whose items need different names: the kind of item, and each name with its place.
+    """Lists with unique names: the kind of item, and each name with its place.
 
-    What the skeleton is built of comes first: doubts about another list must not leave that unjudged.
+    The lists of the skeleton come first: doubts about another list must not keep them from being checked.
     """
     for kind, items in (("node groups", spec.node_groups), ("fabrics", spec.fabrics)):
         yield kind, [(item.name, (*item.path, "name")) for item in items]
@@ -299,7 +299,7 @@ def _lists(spec: ClusterSpec) -> Iterator[tuple[str, list[tuple[str, Path]]]]:
 
 @rule("CW159", Severity.WARNING)
 def shared_letter(subject: Subject) -> Iterator[Problem]:
-    """Levels of a node group whose instances are counted in the same place under the same letter."""
+    """Levels of a node group with the same letter in node names."""
     for group in subject.spec.node_groups:
         seen: dict[str, str] = {}
         for level in group.levels:
@@ -311,7 +311,7 @@ def shared_letter(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW165", Severity.ERROR)
 def planned_name(subject: Subject) -> Iterator[Problem]:
-    """Planned names of nodes and switches that come twice, or that are no DNS label; the first one of each tier."""
+    """Duplicate planned names of nodes and switches, and names too long for DNS; the first one of each tier."""
     skeleton = subject.skeleton
     groups = subject.spec.node_groups
     paths = [(*group.path, "name_pattern" if group.name_pattern else "name") for group in groups]

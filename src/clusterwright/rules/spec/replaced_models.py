@@ -1,4 +1,4 @@
-"""CW132: hardware that a spec describes by a name of the catalogue."""
+"""CW132: hardware described by the spec under a name of the catalogue."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _SHOWN = 4
 
 @rule("CW132", Severity.WARNING)
 def replaced_model(subject: Subject) -> Iterator[Problem]:
-    """Models in files under `hardware` that have the name of one in the catalogue: the spec's own counts."""
+    """Models under `hardware` with the name of a catalogue model: the spec's own figures are used."""
     document = subject.spec.document
     for index in range(len(document.data.get("hardware", ()))):
         try:
             models = own_models([document.named_file(("hardware", index))])
         except SpecError:
-            continue  # told where the file was read first
+            continue  # reported when the catalogue is loaded
         replaced = [loaded for loaded in models if loaded.model.name in load_catalogue()]
         if replaced:
             names = and_more([loaded.model.name for loaded in replaced], _SHOWN)

@@ -1,4 +1,4 @@
-"""CW565 and CW566: windows that open, and approvers of whom enough can sign."""
+"""CW565 and CW566: rollout windows in known time zones, and enough approvers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def unknown_clock(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW566", Severity.ERROR)
 def too_few_approvers(subject: Subject) -> Iterator[Problem]:
-    """Approvals that cannot be given: too few approvers, repeated keys or names, invalid keys."""
+    """Impossible approvals: too few approvers, repeated keys or names, invalid keys."""
     policy = subject.spec.rollout
     names: dict[str, str] = {}
     for approver in policy.approvers:

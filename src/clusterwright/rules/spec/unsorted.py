@@ -1,4 +1,4 @@
-"""Lists whose order means nothing, in no order: every change of them is harder to read than it need be."""
+"""CW196: unsorted lists in which order has no meaning; every change of them is harder to review."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HINT = "Sort it, as `clusterwright lint --fix` does; or put a comment on a line
 
 @rule("CW196", Severity.NOTE)
 def unsorted_lists(subject: Subject) -> Iterator[Problem]:
-    """Unsorted lists, but for those into which somebody has brought an order of their own by comments between lines."""
+    """Unsorted lists, except those divided by comments between their lines."""
     document = subject.spec.document
     for path, items in unordered(document.data, "cluster"):
         first = next(
@@ -26,7 +26,7 @@ def unsorted_lists(subject: Subject) -> Iterator[Problem]:
 
 
 def _is_divided(document: Document, path: Path, count: int) -> bool:
-    """Whether a comment stands on a line of its own between the items."""
+    """True if a comment stands on a line of its own between the items."""
     lines = {document.locate((*path, index)).line for index in range(count)}
     return any(
         (document.locate(path).file, line) in document.comments

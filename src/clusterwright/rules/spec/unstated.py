@@ -1,4 +1,4 @@
-"""Generated figures that still lack their source."""
+"""CW195: generated figures without a source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.text.document import Document, Path, format_path
 from clusterwright.spec.text.reader import read_document
 
-UNSTATED = "TODO"  # how an origin begins that a program wrote in the place of somebody who knows
+UNSTATED = "TODO"  # the beginning of a generated origin, to be replaced by an author
 _ORIGINS = frozenset({"source", "assumed"})
 _MESSAGE = "The source of this value is not stated yet."
 _HINT = "Write the source, or why it is assumed, in the place of TODO; and correct the figures beside it."
@@ -18,7 +18,7 @@ _HINT = "Write the source, or why it is assumed, in the place of TODO; and corre
 
 @rule("CW195", Severity.WARNING)
 def unstated_origins(subject: Subject) -> Iterator[Problem]:
-    """Origins that begin with TODO, in the spec and in the files under ``hardware:``."""
+    """Origins beginning with TODO, in the spec and in the files under ``hardware:``."""
     document = subject.spec.document
     for path in _unstated(document.data, ()):
         yield Problem(path, _MESSAGE, _HINT)
@@ -26,7 +26,7 @@ def unstated_origins(subject: Subject) -> Iterator[Problem]:
         place = ("hardware", index)
         try:
             file = document.named_file(place)
-        except SpecError:  # reading the catalogue tells it
+        except SpecError:  # reported when the catalogue is loaded
             continue
         if count := len(unstated_of(file)):
             message = f"{file} has {count} figures without a stated source."
@@ -34,7 +34,7 @@ def unstated_origins(subject: Subject) -> Iterator[Problem]:
 
 
 def unstated_of(file: FilePath) -> tuple[Finding, ...]:
-    """The findings in a catalogue that can be read; of another one lint tells why it cannot."""
+    """The findings in a catalogue file; none in an unreadable one, which lint reports."""
     try:
         return tuple(findings_of(read_document(file)))
     except SpecError:

@@ -1,4 +1,4 @@
-"""CW225 to CW228: NICs that LACP joins are one link to one switch, of a kind that can be rendered and read back."""
+"""CW225 to CW228: LACP bonds go to one switch, of a kind that can be rendered and read back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clusterwright.spec.model import NodeGroup
 
 @rule("CW225", Severity.ERROR)
 def bond_over_switches(subject: Subject) -> Iterator[Problem]:
-    """Bonds of NICs at several switches, and of a single NIC; once for each attachment."""
+    """Bonds over several switches, and bonds of a single NIC; one finding for each attachment."""
     groups = subject.spec.node_groups
     for skeleton in subject.skeleton.fabrics:
         seats: dict[str, dict[int, tuple[int, ...]]] = {}
@@ -39,7 +39,7 @@ def bond_over_switches(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW226", Severity.ERROR)
 def bond_nowhere(subject: Subject) -> Iterator[Problem]:
-    """Bonds on fabrics and switches that have none."""
+    """Bonds on fabrics and switches without support for them."""
     for fabric, attach, _ in _bonds(subject):
         why = _why_not(fabric, _system(subject, fabric, attach))
         if why:
@@ -63,7 +63,7 @@ def _why_not(fabric: Fabric, system: System | None) -> str:
 
 @rule("CW227", Severity.ERROR)
 def bond_name_taken(subject: Subject) -> Iterator[Problem]:
-    """Bonds that are called as another bond of the same nodes, or as a NIC of their model."""
+    """Bonds with the name of another bond of the same nodes, or of a NIC of their model."""
     taken: dict[tuple[str, str], str] = {}
     for fabric, attach, bond in _bonds(subject):
         group = subject.spec.node_group(attach.nodes or "")
@@ -81,7 +81,7 @@ def _model(group: NodeGroup | None) -> str:
 
 @rule("CW228", Severity.ERROR)
 def boot_over_bond(subject: Subject) -> Iterator[Problem]:
-    """Bonds on the boot fabric whose switches do not fall back."""
+    """Bonds on the boot fabric at switches without LACP fallback."""
     boot = subject.spec.boot
     for fabric, attach, _ in _bonds(subject):
         system = _system(subject, fabric, attach)
@@ -94,7 +94,7 @@ def boot_over_bond(subject: Subject) -> Iterator[Problem]:
 
 
 def _system(subject: Subject, fabric: Fabric, attach: Attach) -> System | None:
-    """The system of the switches that the NICs are cabled to."""
+    """The operating system of the switches cabled to the NICs; None for unknown ones."""
     group = subject.spec.node_group(attach.nodes or "")
     tier = attached_tier(fabric, attach, group) if group is not None else None
     return system_of(tier.model) if tier is not None else None

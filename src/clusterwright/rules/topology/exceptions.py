@@ -17,7 +17,7 @@ _SHOWN = 5
 
 @rule("CW240", Severity.ERROR)
 def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
-    """Exceptions after which two active devices of a fabric, or two of their ports in one plane, never meet."""
+    """Exceptions separating two active devices of a fabric, or two of their ports in one plane."""
     plan = _plan_with_exceptions(subject)
     if plan is None:
         return
@@ -45,9 +45,9 @@ def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
 
 
 def _cut(remaining: Wiring, whole: Wiring, *, is_whole: bool) -> tuple[AttachedEnd, AttachedEnd] | None:
-    """Two devices without a path over ``remaining``, or two ports that had one with all in service.
+    """Two devices without a path over ``remaining``, or two ports with a path lost since ``whole``.
 
-    A fabric that ``is_whole`` has no planes: two pieces of it are a cut, though every device may have a port in both.
+    A fabric that ``is_whole`` has no planes: two pieces of it are a cut, even if every device has a port in both.
     """
     pair = remaining.parted or remaining.torn(whole.joined)
     return remaining.apart() if pair is None and is_whole and remaining.piece_count > 1 else pair
@@ -55,7 +55,7 @@ def _cut(remaining: Wiring, whole: Wiring, *, is_whole: bool) -> tuple[AttachedE
 
 @rule("CW245", Severity.WARNING)
 def narrowed_by_exceptions(subject: Subject) -> Iterator[Problem]:
-    """Tiers whose uplinks in service carry less of the NICs in service than is promised."""
+    """Tiers with less uplink bandwidth in service than promised for the NICs in service."""
     plan = _plan_with_exceptions(subject)
     if plan is None:
         return
@@ -80,7 +80,7 @@ _ROUNDING = 1e-9
 
 
 def _promised(plan: Plan) -> Mapping[_Figure, float]:
-    """The most oversubscription of each tier: what the spec expects, else for RDMA 1, or what is designed."""
+    """The highest oversubscription of each tier: the expected one; otherwise for RDMA 1 or the designed one."""
     stated = {item.figure: item.highest for item in plan.spec.expectations if item.highest is not None}
     rdma = {fabric.name for fabric in plan.spec.fabrics if fabric.technology != "ethernet"}
     promised: dict[_Figure, float] = {}
@@ -91,9 +91,9 @@ def _promised(plan: Plan) -> Mapping[_Figure, float]:
 
 
 def _broken_promises(plan: Plan, cables: Iterable[Cable], promised: Mapping[_Figure, float]) -> Mapping[_Figure, str]:
-    """Tiers that have less than is promised over ``cables``, on the whole or at their narrowest switch, and how much.
+    """Tiers below the promise over ``cables``, as a whole or at their narrowest switch, and the ratio.
 
-    InfiniBand is held to the whole alone: its manager routes around what is missing.
+    InfiniBand is checked as a whole only: its subnet manager routes around missing links.
     """
     in_service = list(cables)
     at_each_switch = promised_at_each_switch(plan.spec)
@@ -115,7 +115,7 @@ def _narrow(name: str, ratio: float) -> str:
 
 
 def _in_turn(plan: Plan, cables: Iterable[Cable]) -> Iterator[tuple[SpecException, list[Cable]]]:
-    """Each exception that stops something, with those of ``cables`` that it and those before it leave in service."""
+    """Each exception with a state, with the ``cables`` in service after it and all before it."""
     remaining = list(cables)
     for item in plan.spec.exceptions:
         if item.state is not None:
@@ -135,7 +135,7 @@ def _concerns(plan: Plan, item: SpecException, cable: Cable) -> bool:
 
 @rule("CW241", Severity.WARNING)
 def behind_an_exception(subject: Subject) -> Iterator[Problem]:
-    """Active nodes all of whose cables into a fabric end in vain at switches that are not in service."""
+    """Active nodes cut off from a fabric by switches out of service."""
     plan = _plan_with_exceptions(subject)
     if plan is None:
         return
@@ -171,5 +171,5 @@ def _lost(plan: Plan, fabric: str, item: SpecException) -> Iterator[Device]:
 
 
 def _plan_with_exceptions(subject: Subject) -> Plan | None:
-    """The plan of a spec that takes something out of service; None where it does not."""
+    """The plan of a spec with something out of service; None for others."""
     return subject.plan if any(item.state for item in subject.spec.exceptions) else None

@@ -1,4 +1,4 @@
-"""CW409 to CW414: service levels, and what NCCL is told on InfiniBand."""
+"""CW409 to CW414: service levels, and NCCL on InfiniBand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MANAGEMENT_LEVEL = 0
 
 @rule("CW409", Severity.ERROR)
 def level_on_ethernet(subject: Subject) -> Iterator[Problem]:
-    """Classes with a service level on fabrics that are not InfiniBand."""
+    """Classes with a service level on fabrics other than InfiniBand."""
     for fabric in subject.spec.fabrics:
         if fabric.technology != INFINIBAND:
             for item in fabric.classes:
@@ -30,7 +30,7 @@ def level_on_ethernet(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW410", Severity.ERROR)
 def levels(subject: Subject) -> Iterator[Problem]:
-    """Service levels that two classes share, fabrics whose classes leave level 0 out, and PFC priorities."""
+    """Service levels of two classes, fabrics without a class for level 0, and PFC priorities."""
     for fabric in subject.spec.fabrics:
         if fabric.technology != INFINIBAND or not fabric.classes or not _all_have_levels(fabric):
             continue
@@ -49,7 +49,7 @@ def levels(subject: Subject) -> Iterator[Problem]:
 
 
 def _all_have_levels(fabric: Fabric) -> bool:
-    """False where a class has DSCPs instead, which is CW301's to say."""
+    """False for a fabric with a class of DSCPs instead, which CW301 reports."""
     return all(item.service_level is not None for item in fabric.classes)
 
 
@@ -63,7 +63,7 @@ def _targets(subject: Subject) -> Iterator[tuple[NcclProfile, Fabric]]:
 
 @rule("CW411", Severity.ERROR)
 def nccl_level(subject: Subject) -> Iterator[Problem]:
-    """NCCL's service level and data class against the classes of its InfiniBand fabric."""
+    """NCCL's service level and data class, compared with the classes of its InfiniBand fabric."""
     for nccl, fabric in _targets(subject):
         if _all_have_levels(fabric):
             yield from _level_faults(nccl, fabric)
@@ -93,14 +93,14 @@ def _level_faults(nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
 
 @rule("CW412", Severity.ERROR)
 def nccl_partition(subject: Subject) -> Iterator[Problem]:
-    """NCCL's nodes in no partition of its fabric as full members, while the default membership is limited."""
+    """NCCL nodes without full membership in a partition of their fabric, by a limited default."""
     for nccl, fabric in _targets(subject):
         manager = fabric.subnet_manager
         if manager is None or manager.default_membership == "full":
             continue
         zones = chain.from_iterable(partition.zones for partition in fabric.partitions)
         if any(subject.spec.zone(zone) is None for zone in zones):
-            continue  # CW152 says so
+            continue  # CW152 reports it
         members = [memberships_of(subject.spec, partition) for partition in fabric.partitions]
         for name, path in named_groups(subject.spec, nccl.nodes, (*nccl.path, "nodes")):
             if not any(member.get(name) == "full" for member in members):
@@ -112,7 +112,7 @@ def nccl_partition(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW413", Severity.ERROR)
 def nccl_features(subject: Subject) -> Iterator[Problem]:
-    """CollNet and adaptive routing among NCCL's variables, on fabrics without SHARP or adaptive routing."""
+    """NCCL variables for CollNet and adaptive routing, on fabrics without SHARP or adaptive routing."""
     for nccl, fabric in _targets(subject):
         manager = fabric.subnet_manager
         if manager is None:
@@ -130,7 +130,7 @@ def nccl_features(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW414", Severity.WARNING)
 def crossing_rails(subject: Subject) -> Iterator[Problem]:
-    """`cross_nic: 1`, or its variable, on an InfiniBand fabric whose lowest tier is joined by rail."""
+    """`cross_nic: 1`, or its variable, on an InfiniBand fabric with a leaf tier joined by rail."""
     for nccl, fabric in _targets(subject):
         leaves = leaves_of_gpus(subject.spec, fabric) or fabric.tiers[:1]
         if leaves[0].join != "rail":
