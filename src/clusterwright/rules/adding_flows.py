@@ -1,7 +1,7 @@
-"""Flows that ``lint --fix`` writes: where they stand in the text, and which of several are enough.
+"""Flows written by ``lint --fix``: their place in the text, and the smallest sufficient set.
 
-A flow is a line of its own behind the last one of the file's list. It opens what one need asks for: the zones, protocol
-and ports of the finding's hint. It has no owner, so that CW523 asks for somebody who answers for it.
+A flow is a line of its own behind the last one of the file's list. It opens the zones, protocol and ports in the hint
+of one finding. It has no owner: CW523 then requests one.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _FIRST_INDENT = "  "
 
 
 def flow_of(finding: Finding) -> dict[str, Any]:
-    """The flow that an amendment adds."""
+    """The flow added by an amendment."""
     flow: dict[str, Any] = json.loads(finding.instead)
     return flow
 
 
 def needed_flows(findings: Iterable[Finding], file: str) -> list[Finding]:
-    """The findings in ``file`` whose flow is not part of another one's, each flow once, in their order."""
+    """The findings in ``file`` with a flow not covered by another one, each flow once, in their order."""
     proposals = [
         finding for finding in findings if finding.amendment is Amendment.ADD_FLOW and finding.position.file == file
     ]
@@ -44,7 +44,7 @@ def needed_flows(findings: Iterable[Finding], file: str) -> list[Finding]:
 
 
 def _opens_all_of(flow: Flow, other: Flow) -> bool:
-    """Whether ``flow`` opens everything that ``other`` opens: both are of one need, with one range of ports."""
+    """True if ``flow`` opens everything opened by ``other``: each is of one need, with one range of ports."""
     if any(flow[key] != other[key] for key in ("from", "to", "protocol")):
         return False
     (first, last), (other_first, other_last) = _range(flow), _range(other)
@@ -57,7 +57,7 @@ def _range(flow: Flow) -> tuple[int, int]:
 
 
 def insertion(text: str, root: Any, flow: Flow) -> tuple[int, int, str] | None:
-    """Start, end and text of the edit that adds ``flow``; None where the list is written in a way of its own."""
+    """Start, end and text of the edit adding ``flow``; None for a list in an unsupported style."""
     listed = next((value for key, value in root.value if key.value == "flows"), None)
     if listed is None:
         end = "" if text.endswith("\n") else "\n"
@@ -81,7 +81,7 @@ def insertion(text: str, root: Any, flow: Flow) -> tuple[int, int, str] | None:
 
 
 def _end_of_text(text: str, node: Any) -> int:
-    """Where the last scalar or bracket of a node ends: a block's own end is where the next token begins."""
+    """The end of the last scalar or bracket of a node: a block's own end is at the beginning of the next token."""
     while not isinstance(node, yaml.ScalarNode) and not node.flow_style and node.value:
         node = node.value[-1] if isinstance(node, yaml.SequenceNode) else node.value[-1][1]
     return len(text[: node.end_mark.index].rstrip())
@@ -93,7 +93,7 @@ def _end_of_line(text: str, offset: int) -> int:
 
 
 def flow_text(flow: Flow) -> str:
-    """A flow in one line of YAML, as the references write it."""
+    """A flow in one line of YAML, in the style of the references."""
     ports = ", ".join(json.dumps(port) for port in flow["ports"])
     ends = f"name: {flow['name']}, from: {flow['from']}, to: {flow['to']}"
     reason = json.dumps(flow["reason"], ensure_ascii=False)

@@ -1,7 +1,7 @@
 """Edits of ``lint --fix``, for findings with exactly one right answer.
 
-After every edit the text is read again: it must say what the edit meant, and have every comment that it had. An edit
-of which that is not so is not made.
+After every edit the text is read again: it must have the intended data, and every comment it had before. Any other edit
+is discarded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.text.reader import parse_document
 
 _STUB = f'assumed: "{UNSTATED}: say why, or give the source"'
-_MOST = 20  # times that a file is linted: a key that is mended lets those below it be judged
+_MOST = 20  # times of linting a file: after fixing a key, those below it are checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class _Edit:
 
 
 def amended(content: bytes, file: str, lint: Callable[[bytes], tuple[Finding, ...]]) -> tuple[bytes, list[Finding]]:
-    """``content`` of ``file`` with every amendment of the findings that ``lint`` has of it, and these findings.
+    """``content`` of ``file`` with every amendment of its findings by ``lint``, and these findings.
 
-    What cannot be read, or has line ends of two kinds, stays as it is.
+    Unreadable files, and files with line ends of two kinds, stay unchanged.
     """
     done: list[Finding] = []
     try:
@@ -53,13 +53,13 @@ def amended(content: bytes, file: str, lint: Callable[[bytes], tuple[Finding, ..
     for _ in range(_MOST):
         before = len(done)
         findings = lint(_bytes(text, mark, end))
-        for finding in reversed(findings):  # from below: what is above stays where it is
+        for finding in reversed(findings):  # from below: text above keeps its place
             if finding.amendment in {None, Amendment.ADD_FLOW} or finding.position.file != file:
                 continue
             if changed := _amend(text, file, finding):
                 text = changed
                 done.append(finding)
-        if len(done) == before:  # what stands is right by then, as far as a program can tell
+        if len(done) == before:  # flows come last: all other edits are done
             text, added = _with_flows(
                 text, file, needed_flows(findings, file), lint=lambda now: lint(_bytes(now, mark, end))
             )
@@ -72,7 +72,7 @@ def amended(content: bytes, file: str, lint: Callable[[bytes], tuple[Finding, ..
 def _with_flows(
     text: str, file: str, wanted: list[Finding], *, lint: Callable[[str], tuple[Finding, ...]]
 ) -> tuple[str, list[Finding]]:
-    """``text`` with the flows that ``wanted`` asks for, but for those that are an error themselves; and what is met."""
+    """``text`` with the flows of the findings ``wanted``, except for flows causing an error; and the resolved findings."""
     while wanted:
         changed, added = text, list[Finding]()
         for finding in wanted:
@@ -97,7 +97,7 @@ def _bytes(text: str, mark: str, end: str) -> bytes:
 
 
 def _amend(text: str, file: str, finding: Finding) -> str | None:
-    """``text`` with one amendment; None where it cannot be made without changing anything else."""
+    """``text`` with one amendment; None if it would change anything else."""
     try:
         before = parse_document(text, file)
         edit = _edit(text, before, finding)
@@ -113,7 +113,7 @@ def _amend(text: str, file: str, finding: Finding) -> str | None:
 
 
 def _ordered(data: Any) -> Any:
-    """``data`` in a form whose comparison distinguishes the order of keys, and 1 from true."""
+    """``data`` in a form with the order of keys, and with 1 different from true, for comparison."""
     if isinstance(data, dict):
         return [(key, _ordered(value)) for key, value in data.items()]
     return [_ordered(item) for item in data] if isinstance(data, list) else (type(data), data)
@@ -178,7 +178,7 @@ def _renamed(text: str, document: Document, root: Any, path: Path, instead: str)
 
 
 def _without_repeated(text: str, document: Document, root: Any, path: Path) -> _Edit | None:
-    """Without the last item of a list that another one before it says as well."""
+    """Without the last repeated item of a list."""
     node, items = _node(root, path), document.at(path)
     index = next((number for number in reversed(range(len(items))) if items[number] in items[:number]), None)
     if index is None or not isinstance(node.value[index], yaml.ScalarNode):
@@ -200,8 +200,9 @@ def _without_repeated(text: str, document: Document, root: Any, path: Path) -> _
 
 
 def _sorted(text: str, document: Document, root: Any, path: Path) -> _Edit | None:
-    """With the items of a list in order: within brackets their texts change places, otherwise their lines, each with
-    the comment at its end."""
+    """With the items of a list in order: within brackets their texts change places, otherwise their lines with the
+    comment at the end.
+    """
     node, items = _node(root, path), document.at(path)
     if not all(isinstance(item, yaml.ScalarNode) for item in node.value):
         return None
@@ -226,7 +227,7 @@ def _sorted(text: str, document: Document, root: Any, path: Path) -> _Edit | Non
 
 
 def _with_origin(text: str, document: Document, root: Any, path: Path) -> _Edit | None:
-    """With a mark where a figure has no origin; lint tells of it until somebody gives one."""
+    """With a mark for a missing origin of a figure; lint reports it until an author states the origin."""
     node, data = _node(root, path), copy.deepcopy(document.data)
     if not node.value:
         return None

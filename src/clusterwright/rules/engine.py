@@ -1,8 +1,8 @@
-"""Linting: reading, schema, typing and rules; whatever can be judged is judged, and what cannot is said.
+"""Linting: reading, schema, typing and rules; checks everything possible, and reports the rest.
 
-A finding that leaves values in doubt (the schema refuses them, or a name leads nowhere) closes these values to all
-rules. A rule that comes to read one stops there, and the result names it with the finding that stands in its way.
-Suppressions are looked at only when everything has been judged: they decide what is shown, never what is judged.
+A finding that leaves values in doubt (refused by the schema, or an unknown name) closes these values to all rules. A
+rule reading one stops there, and the result lists it with the finding in its way. Suppressions are applied after all
+checks: they decide what is shown, never what is checked.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     from clusterwright.spec.model import ClusterSpec
 
 HARDWARE, PLATFORMS = "hardware", "platforms"
-# Kinds of data files that their schema alone judges, by the folders in which they lie.
+# Kinds of data files checked by their schema alone, by folder.
 _BY_FOLDER = {"systems": "system", "distributions": "distribution", "accelerators": "accelerator"}
-# What typing a spec gives out, which looks at no part that the schema has refused; and typing a hardware catalogue.
+# Codes reported while typing a spec, without its parts refused by the schema, and while typing a hardware catalogue.
 _TYPING = "CW14"
 _TYPING_HARDWARE = ("CW131",)
 
 
 @dataclass(frozen=True, slots=True)
 class NotJudged:
-    """Codes of rules that did not run, in order, and the error that stopped them.
+    """Codes of rules that did not run, in order, and the error stopping them.
 
-    ``is_everything`` where these are all codes there are: the spec could not be read at all.
+    ``is_everything`` for all codes there are: the spec could not be read at all.
     """
 
     codes: tuple[str, ...]
@@ -61,19 +61,19 @@ class NotJudged:
 
 @dataclass(frozen=True, slots=True)
 class LintResult:
-    """Findings in the order of the files, and the rules and files that were left out."""
+    """Findings in the order of the files, and the omitted rules and files."""
 
     findings: tuple[Finding, ...]
     suppressed: tuple[Suppressed, ...]
-    """Findings that a comment or the project's settings accept."""
+    """Findings accepted by a comment or the project's settings."""
     files: tuple[str, ...]
-    """All files that were read."""
+    """All files read."""
     not_judged: tuple[NotJudged, ...] = ()
-    """Rules that did not run, each because of an error that is among the findings."""
+    """Rules that did not run, each because of an error among the findings."""
     unselected: int = 0
-    """Number of findings that the settings do not ``select``."""
+    """Number of findings left out by ``select`` in the settings."""
     skipped: tuple[str, ...] = ()
-    """Files of a folder that are no specs."""
+    """Files of a folder other than specs."""
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -82,19 +82,20 @@ class LintResult:
 
 
 def lint_path(path: FilePath | str, day: date | None = None, policy: Policy | None = None) -> LintResult:
-    """Lints one file: a cluster spec, an allocation file by itself (``*.allocated.yaml``), a hardware catalogue
-    (``kind: hardware``, or any file in a folder hardware/), what a switch system can be told (``kind: system``, or any
-    file in a folder systems/), what goes with a distribution or a vendor's accelerators likewise, or what a system
-    calls the ports of machines (``kind: platforms``).
+    """Lint one file: a cluster spec, an allocation file or a data file.
 
-    Judged as ``policy`` wants it, or else as the settings of the project do in whose folders it lies. Reads ``path``,
-    the files it extends and these settings; raises nothing that the content of a file could cause.
+    A data file is recognised by its ``kind`` or its folder: a hardware catalogue (``kind: hardware``, hardware/), a
+    switch system (``kind: system``, systems/), a distribution or a vendor's accelerators likewise, or the port names of
+    a system's machines (``kind: platforms``). An allocation file ends in ``.allocated.yaml``.
+
+    Checked by ``policy``, or else by the settings of the file's project. Reads ``path``, the files it extends and these
+    settings; raises nothing because of the content of a file.
     """
     return _judge_file(path, day, policy)[0]
 
 
 def _judge_file(path: FilePath | str, day: date | None, policy: Policy | None) -> tuple[LintResult, Subject | None]:
-    """The result of linting a file, and its subject where no value of the spec is in doubt."""
+    """The result of linting a file, and its subject if no value of the spec is in doubt."""
     try:
         policy = settings_for(FilePath(path)).policy if policy is None else policy
         if str(path).endswith(ALLOCATED):
@@ -114,19 +115,20 @@ def _judge_file(path: FilePath | str, day: date | None, policy: Policy | None) -
 
 
 def lint_paths(paths: Iterable[FilePath | str], day: date | None = None, policy: Policy | None = None) -> LintResult:
-    """Lints several files on a ``day``, with the findings that the projects select; what is wrong with a file that
-    several extend is said once.
+    """Lint several files on a ``day``, with the findings selected by their projects.
+
+    A finding in a file extended by several of them is reported once.
     """
     results = [_selected(lint_path(path, day, policy), path, policy) for path in paths]
     return merged(results)
 
 
 def _selected(result: LintResult, path: FilePath | str, policy: Policy | None) -> LintResult:
-    """``result`` with the findings alone that the project of ``path`` wants to see."""
+    """``result`` with only the findings selected by the project of ``path``."""
     try:
         policy = settings_for(FilePath(path)).policy if policy is None else policy
     except SpecError:
-        return result  # which says why
+        return result  # has the error of the settings
     kept = tuple(filter(policy.selects, result.findings))
     return replace(result, findings=kept, unselected=len(result.findings) - len(kept))
 
@@ -154,16 +156,16 @@ def merged(results: Iterable[LintResult]) -> LintResult:
 
 
 def load_sound(path: FilePath | str) -> ClusterSpec:
-    """The cluster spec at ``path``, in which lint finds no error. Raises SpecError with the errors otherwise."""
+    """The cluster spec at ``path``, free of errors. Raises SpecError with the errors otherwise."""
     if errors := lint_path(path).errors:
         raise SpecError(errors)
     return load_spec(path)
 
 
 def lint_and_plan(path: FilePath | str) -> tuple[LintResult, Plan]:
-    """Lint the cluster spec at ``path``, and draw its plan where that is possible.
+    """Lint the cluster spec at ``path``, and draw its plan, if possible.
 
-    The plan that rules looked at is the one that is drawn. Raises SpecError with the errors that leave no plan.
+    Reuses the plan drawn for the rules. Raises SpecError with the errors that leave no plan.
     """
     result, subject = _judge_file(path, None, None)
     if hopeless := [finding for finding in result.errors if _leaves_no_plan(finding)]:
@@ -172,20 +174,20 @@ def lint_and_plan(path: FilePath | str) -> tuple[LintResult, Plan]:
 
 
 def _leaves_no_plan(finding: Finding) -> bool:
-    """Whether no plan can be drawn: the spec cannot be read, or a rule says so. Comments accept no such finding."""
-    rule = all_rules().get(finding.code)  # a project's own rule stops nobody who only reads
+    """True if the finding prevents a plan: an unreadable spec, or a rule's finding that no comment accepts."""
+    rule = all_rules().get(finding.code)  # a rule of a project prevents no plan
     return rule is not None and (rule.check is None or not rule.is_suppressible)
 
 
 def lint_document(document: Document, day: date | None = None, policy: Policy = AS_WRITTEN) -> LintResult:
-    """Lints a cluster spec that has been read, as things stand on ``day``; None judges no date."""
+    """Lint a cluster spec already read, on ``day``; None checks no date."""
     return judge_document(document, day, policy)[0]
 
 
 def judge_document(
     document: Document, day: date | None = None, policy: Policy = AS_WRITTEN
 ) -> tuple[LintResult, Subject | None]:
-    """As ``lint_document``, with the spec and its plan where no value of the spec is in doubt."""
+    """As ``lint_document``, with the spec and its plan if no value of the spec is in doubt."""
     schema = check(document, "cluster")
     rest = remainder(document, "cluster", schema)
     if rest is None:
@@ -229,9 +231,9 @@ def judge_document(
 
 
 def _stopped_by_errors(stopped: Mapping[str, Exception], findings: Iterable[Finding]) -> dict[str, Finding]:
-    """The finding that stopped each rule that raised an error: the first error of the spec.
+    """The finding responsible for each rule stopped by an exception: the first error of the spec.
 
-    Raises the error itself where nothing is wrong with the spec, and where CLUSTERWRIGHT_DEBUG=1 looks for it.
+    Raises the exception itself for a spec without errors, and with CLUSTERWRIGHT_DEBUG=1.
     """
     errors = sorted((finding for finding in findings if finding.severity is Severity.ERROR), key=Finding.sort_key)
     for error in stopped.values():
@@ -241,12 +243,12 @@ def _stopped_by_errors(stopped: Mapping[str, Exception], findings: Iterable[Find
 
 
 def _turn(rule: LintRule) -> tuple[bool, bool, str]:
-    """The order in which rules are judged: others stop at what those found that come first."""
+    """The order of checking rules: first those whose findings stop others."""
     return not rule.relied_on, not rule.leaves_no_plan, rule.code
 
 
 def run_rule(subject: Subject, rule: LintRule) -> tuple[list[Finding], Finding | None]:
-    """Run ``rule`` on ``subject``: its findings with their positions, and the finding that stopped it, if any."""
+    """Run ``rule`` on ``subject``: its findings with their positions, and the finding stopping it, if any."""
     document = subject.spec.document
     findings: list[Finding] = []
     try:
@@ -272,7 +274,7 @@ def run_rule(subject: Subject, rule: LintRule) -> tuple[list[Finding], Finding |
 
 
 def nothing_judged(findings: tuple[Finding, ...], files: tuple[str, ...]) -> LintResult:
-    """The result where not even the rest of a spec can be judged."""
+    """The result for a spec without a checkable part."""
     codes = tuple(code for code, rule in all_rules().items() if rule.check or code.startswith(_TYPING))
     return LintResult(
         findings=findings, suppressed=(), files=files, not_judged=(NotJudged(codes, findings[0], is_everything=True),)
@@ -280,7 +282,7 @@ def nothing_judged(findings: tuple[Finding, ...], files: tuple[str, ...]) -> Lin
 
 
 def _by_cause(unjudged: Mapping[str, Finding]) -> tuple[NotJudged, ...]:
-    """Codes of rules that did not run, by the finding that stopped them, in the order of the file."""
+    """Codes of rules that did not run, by the finding stopping them, in the order of the file."""
     causes: dict[Finding, list[str]] = defaultdict(list)
     for code, finding in sorted(unjudged.items()):
         causes[finding].append(code)

@@ -1,6 +1,6 @@
-"""Rules that a project adds: Python files with functions under ``@rule``, as the modules of this package are written.
+"""Rules added by a project: Python files with functions under ``@rule``, like the modules of this package.
 
-What such a file gets wrong is a finding on its own line (CW193, CW194), never a traceback.
+An error in such a file is a finding on its own line (CW193, CW194), never a traceback.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STOPPED = "CW194"
 
 
 def own_rules(files: Sequence[tuple[Path, str]]) -> Mapping[str, LintRule]:
-    """The rules in ``files``, each with the name that findings call it by. Raises SpecError (CW193, CW101)."""
+    """The rules in ``files``, each with its name for findings. Raises SpecError (CW193, CW101)."""
     rules: dict[str, LintRule] = {}
     for path, shown in files:
         for value in vars(_module(str(path.absolute()), shown, read_text(path, shown))).values():
@@ -43,7 +43,7 @@ def own_rules(files: Sequence[tuple[Path, str]]) -> Mapping[str, LintRule]:
 
 
 def installed_rules() -> Mapping[str, LintRule]:
-    """The rules that installed packages add, by code. Raises ClusterwrightError for a package that cannot be used."""
+    """The rules of installed packages, by code. Raises ClusterwrightError for an unusable package."""
     rules: dict[str, LintRule] = {}
     for entry in plugins(RULES).values():
         for rule in vars(load_plugin(entry, ModuleType)).values():
@@ -73,10 +73,10 @@ def _module(file: str, shown: str, text: str) -> ModuleType:
     name = f"clusterwright_own_rules_{sha256(file.encode()).hexdigest()[:12]}"
     module = ModuleType(name)
     module.__file__ = file
-    sys.modules[name] = module  # where dataclasses look for the names in annotations
+    sys.modules[name] = module  # dataclasses resolve annotations there
     try:
-        exec(compile(text, file, "exec"), vars(module))  # noqa: S102 - to run these is what the project asked for
-    except Exception as error:  # whatever the file does wrong is said on its line
+        exec(compile(text, file, "exec"), vars(module))  # noqa: S102 - the project's settings request it
+    except Exception as error:  # any error of the file is a finding on its line
         line = error.lineno or 1 if isinstance(error, SyntaxError) else _line(error, file)
         finding = Finding(
             code="CW193",
@@ -94,7 +94,7 @@ _SHOWN: dict[str, str] = {}
 
 
 def _guarded(code: str, check: Check) -> Check:
-    """``check``, with its exceptions turned into the finding that stopped it."""
+    """``check``, with its exceptions turned into the finding stopping it."""
     file = check.__code__.co_filename if isinstance(check, FunctionType) else ""
 
     def guarded(subject: Subject) -> Iterator[Problem]:
@@ -105,7 +105,7 @@ def _guarded(code: str, check: Check) -> Check:
                 yield problem
         except FencedError:
             raise
-        except Exception as error:  # a rule of somebody else's: whatever it does wrong is said on its line
+        except Exception as error:  # any error of a project's rule is a finding on its line
             raise FencedError(_stopped(code, error, file)) from error
 
     return guarded
@@ -125,6 +125,6 @@ def _stopped(code: str, error: Exception, file: str) -> Finding:
 
 
 def _line(error: Exception, file: str) -> int:
-    """The last line of ``file`` that ``error`` came through."""
+    """The last line of ``file`` in the traceback of ``error``."""
     lines: list[Any] = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return lines[-1] if lines else 1

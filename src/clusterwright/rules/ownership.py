@@ -1,7 +1,7 @@
-"""Whether a file that makes the program run code can be changed by anybody but the user who runs it.
+"""Check that only the current user can change a file with code to run.
 
-As git does for ``safe.directory``: the file and every folder above it must belong to this user or to root, and nobody
-else may write them. A folder with the sticky bit, such as /tmp, lets nobody exchange what another one owns.
+As git does for ``safe.directory``: the file and every folder above it must belong to this user or to root, and must not
+be writable to others. In a folder with the sticky bit, such as /tmp, only the owner of a file can replace it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import stat
 from pathlib import Path
 
 TRUSTED = "CLUSTERWRIGHT_TRUSTED"
-"""Environment variable: folders, joined by colons, whose settings count whoever owns them."""
+"""Environment variable: folders with trusted settings, joined by colons, whatever their owner."""
 
 
 def doubt_about(file: Path) -> str | None:
-    """Who else may change ``file``, as a sentence's beginning; None where nobody may, or the user trusts the folder."""
+    """A sentence's beginning on another user able to change ``file``; None for a protected or trusted file."""
     real = file.resolve()
     for folder in os.environ.get(TRUSTED, "").split(os.pathsep):
         if folder and real.is_relative_to(Path(folder).resolve()):
@@ -44,7 +44,7 @@ def _doubt_about(place: Path) -> str | None:
 
 
 def _users() -> frozenset[int]:
-    """Those whose files count: root, this user and, under sudo, whoever called it."""
+    """The trusted owners: root, this user and, under sudo, its caller."""
     users = {0, os.geteuid()}
     caller = os.environ.get("SUDO_UID", "")
     if os.geteuid() == 0 and caller.isdecimal():
@@ -53,7 +53,7 @@ def _users() -> frozenset[int]:
 
 
 def _is_private(group: int, owner: int) -> bool:
-    """Whether ``group`` is root's or the owner's own, as distributions give each user one, and has no other members."""
+    """True if ``group`` is root's or the owner's own, as distributions create for each user, without other members."""
     try:
         entry, user = grp.getgrgid(group), pwd.getpwuid(owner)
     except KeyError:

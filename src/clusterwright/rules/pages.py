@@ -1,5 +1,7 @@
-"""The rule catalogue: one Markdown page per code, and an index. What stands above a page's examples is written there by
-hand, and is all that is said of the rule anywhere; the rest of it, and the index, are made of this.
+"""The rule catalogue: one Markdown page per code, and an index.
+
+The text above a page's examples is written by hand on the page, its only place. The rest of the page, and the index,
+are generated.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def text_of(code: str) -> RuleText:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A spec or settings that break the rule, the output of ``clusterwright lint``, and a spec that keeps it."""
+    """A spec or settings breaking the rule, the output of ``clusterwright lint``, and a spec keeping it."""
 
     bad: str
     output: str
@@ -104,7 +106,7 @@ def index(rules: Iterable[LintRule]) -> str:
 
 
 def _shortened(output: str) -> str:
-    """``output`` without its middle where it is longer than anybody reads."""
+    """``output`` without its middle, if it is long."""
     lines = output.splitlines()
     if len(lines) <= _MAX_OUTPUT:
         return output

@@ -1,6 +1,6 @@
 """A project's changes of the rules: other severities, accepted findings, additional rules.
 
-All of it is looked at when everything has been judged: it decides what is shown, never what is judged.
+All of it is applied after all checks: it decides what is shown, never what is checked.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Policy:
     ignored: Mapping[str, str] = field(default_factory=dict)
     """Reasons for ignoring a rule's findings."""
     selected: tuple[str, ...] | None = None
-    """Prefixes of the codes that are run; None for all rules."""
+    """Prefixes of the codes to run; None for all rules."""
     file: str = ""
     """The file with these settings."""
 
     @cached_property
     def rules(self) -> Mapping[str, LintRule]:
-        """Every rule that is judged, in the order of the codes."""
+        """Every rule to check, in the order of the codes."""
         return (
             MappingProxyType(dict(sorted({**all_rules(), **self.project_rules}.items())))
             if self.project_rules
@@ -39,7 +39,7 @@ class Policy:
         )
 
     def accept(self, findings: Iterable[Finding]) -> tuple[list[Finding], tuple[Suppressed, ...]]:
-        """Divides ``findings`` into those that stay, with the project's severities, and those that it ignores."""
+        """Divide ``findings`` into kept ones, with the project's severities, and ignored ones."""
         kept: list[Finding] = []
         accepted: list[Suppressed] = []
         for finding in findings:
@@ -51,10 +51,10 @@ class Policy:
         return kept, tuple(accepted)
 
     def selects(self, finding: Finding) -> bool:
-        """Whether the project wants to see ``finding``; what nobody may accept is seen by everybody."""
+        """Whether the project selects ``finding``; a finding that cannot be accepted is always selected."""
         if self.selected is None or not self.rules[finding.code].is_suppressible:
             return True
         return finding.code.startswith(self.selected)
 
 
-AS_WRITTEN = Policy()  # the rules as they are, where no project says otherwise
+AS_WRITTEN = Policy()  # the rules without a project's changes

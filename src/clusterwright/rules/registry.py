@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 @cache
 def all_rules() -> Mapping[str, LintRule]:
-    """Every rule, in the order of the codes. Raises ValueError when two of ours share a code, ClusterwrightError for a
-    plugin that cannot be used.
+    """Every rule, in the order of the codes.
+
+    Raises ValueError for two rules of ours with one code, ClusterwrightError for an unusable plugin.
     """
     rule_by_code: dict[str, LintRule] = {}
     for module in walk_packages(rules.__path__, f"{rules.__name__}."):

@@ -1,6 +1,6 @@
-"""Which release brought each rule: ``releases.json`` lists the codes that were new in each.
+"""The release introducing each rule: ``releases.json`` lists the new codes of each.
 
-A code that stands there never goes, nor comes to mean something else. ``tools/release`` adds those of a new release.
+A code in it is never removed and never gets another meaning. ``tools/release`` adds those of a new release.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ FILE = Path(__file__).with_name("releases.json")
 
 
 def since(code: str) -> str:
-    """The release that brought the rule ``code``: this version, where no earlier one had it."""
+    """The release introducing the rule ``code``: this version for a code without an earlier one."""
     return _release_by_code().get(code, __version__)
 
 
 def is_newer_than(code: str, version: str) -> bool:
-    """Whether ``version`` did not have the rule ``code``. Raises ClusterwrightError for text that is no version."""
+    """Whether ``version`` lacks the rule ``code``. Raises ClusterwrightError for an invalid version."""
     return numbers_of(since(code)) > numbers_of(version)
 
 
 def numbers_of(version: str) -> tuple[int, int, int]:
-    """A version to compare: 0.1 is 0.1.0. Raises ClusterwrightError for text that is none."""
+    """A version for comparison: 0.1 is 0.1.0. Raises ClusterwrightError for an invalid one."""
     parts = re.fullmatch(r"v?(\d+)\.(\d+)(?:\.(\d+))?", version, re.ASCII)
     if parts is None:
         raise ClusterwrightError(f'"{version}" is no version: write 0.1 or 0.1.0.')

@@ -1,4 +1,4 @@
-"""A rule: one function that checks a typed spec. Its page describes it to users.
+"""A rule: one function checking a typed spec. Its page describes it to users.
 
 A rule lives in a module of this package named for its family and is written so::
 
@@ -6,8 +6,8 @@ A rule lives in a module of this package named for its family and is written so:
     def too_few_ports(subject: Subject) -> Iterator[Problem]:
         ...
 
-The decorator gives back a ``LintRule``; the registry finds it by looking through the package's modules. Its title, why
-it matters and how to fix it stand on ``docs/rules/CW203.md``, and there alone.
+The decorator returns a ``LintRule``; the registry finds it in the package's modules. Its title, the reason for it and
+the fix stand on ``docs/rules/CW203.md`` alone.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ _TOPICS = {
     "CW6": "[images and nodes](../images.md)",
     "CW7": "[cables, space and lists](../cabling.md)",
 }
-"""The page of docs that explains what the rules of a family are about, as a page beside theirs links it."""
+"""The page of docs about the subject of each family, as linked from a page beside theirs."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The input of rules: the typed spec, and the skeleton of its plan.
+    """The input of rules: the typed spec and the skeleton of its plan.
 
-    Reading what another finding leaves in doubt raises FencedError: the rule is then not judged, and the result says
-    so. No rule has to name what it relies on.
+    Reading a value in doubt by another finding raises FencedError: the rule is then not checked, and the result reports
+    it. No rule has to list the values it relies on.
 
-    ``day`` is the day on which flows count as expired; None judges no date. ``no_plan`` is a finding because of which
-    the skeleton cannot become a plan, where there is one.
+    ``day`` is the day for expiry checks; None checks no date. ``no_plan`` is a finding that keeps the skeleton from
+    becoming a plan, if there is one.
     """
 
     spec: ClusterSpec
@@ -74,9 +74,9 @@ class Subject:
 
     @property
     def skeleton(self) -> Skeleton:
-        """Sizes and joins, not yet devices; built when the first rule asks for it.
+        """Sizes and joins, without devices; built by the first access.
 
-        Where a count is in doubt nothing is built: nobody knows yet whether it fits the memory (CW200).
+        Raises FencedError while a count is in doubt, since it may exceed the memory (CW200).
         """
         if isinstance(self._skeleton, Skeleton):
             return self._skeleton
@@ -93,15 +93,15 @@ class Subject:
             return fenced.finding
 
     def require_plan(self) -> None:
-        """Stops a rule that looks at ways through the fabrics, by FencedError, where the skeleton becomes no plan."""
+        """Stop a rule on paths through the fabrics, by raising FencedError, unless the skeleton becomes a plan."""
         if self.no_plan:
             raise FencedError(self.no_plan)
 
     @cached_property
     def wirings(self) -> tuple[tuple[FabricSkeleton, Wiring], ...]:
-        """The fabrics in which everything finds a switch and every uplink an end; what does not, other rules tell.
+        """The fabrics with every device attached and every uplink joined; other rules report the rest.
 
-        Raises FencedError where there is no plan: ways over links that find no port are of no use, and may be millions.
+        Raises FencedError without a plan: paths over links without a port are of no use, and may be millions.
         """
         self.require_plan()
         layout = self.skeleton.layout
@@ -113,15 +113,16 @@ class Subject:
 
     @cached_property
     def allocations(self) -> tuple[tuple[FabricSkeleton, tuple[Allocation, ...]], ...]:
-        """The ports of every switch of each fabric, in the order of its seats. Raises FencedError where there is no
-        plan, as where a switch has too few.
+        """The ports of every switch of each fabric, in the order of its seats.
+
+        Raises FencedError without a plan, as for a switch with too few ports.
         """
         self.require_plan()
         return tuple((fabric, ports) for fabric, ports in self.allotted if not isinstance(ports, PortShortage))
 
     @cached_property
     def allotted(self) -> tuple[tuple[FabricSkeleton, tuple[Allocation, ...] | PortShortage], ...]:
-        """The same, with the shortage of a fabric whose switch has too few ports."""
+        """The same, with the shortage of a fabric with too few ports at a switch."""
         return tuple((fabric, self._allotted(fabric)) for fabric in self.skeleton.fabrics)
 
     def _allotted(self, fabric: FabricSkeleton) -> tuple[Allocation, ...] | PortShortage:
@@ -132,35 +133,36 @@ class Subject:
 
     @cached_property
     def plan(self) -> Plan:
-        """The whole plan, for rules that ask for single ports and cables. Raises FencedError where there is none."""
+        """The whole plan, for rules on single ports and cables. Raises FencedError without one."""
         self.require_plan()
         return build_plan(self.spec, self.skeleton)
 
     @cached_property
     def longest_cables(self) -> Mapping[tuple[str, int, str], float]:
-        """The longest cable in metres of each fabric, tier and side. Raises FencedError where there is no plan."""
+        """The longest cable in metres of each fabric, tier and side. Raises FencedError without a plan."""
         return longest_cables(self.plan)
 
     @cached_property
     def cables_at_most(self) -> Mapping[tuple[str, int, str], float]:
-        """What these will be at most, and themselves where only the plan can tell. Raises FencedError where there is
-        none.
+        """An upper bound of ``longest_cables``, or these themselves without a cheaper bound.
+
+        Raises FencedError without a plan.
         """
         self.require_plan()
         return cables_at_most(self.spec, self.skeleton.fabrics) or self.longest_cables
 
     @cached_property
     def filter_bound(self) -> FilterBound:
-        """Who has addresses behind which switch."""
+        """The node groups with addresses behind each switch."""
         return FilterBound(self.spec, self.skeleton)
 
     @cached_property
     def comparison(self) -> Comparison | None:
-        """The plan beside its allocation file; None where nothing stands. Raises FencedError where there is no plan."""
+        """The plan beside its allocation file; None without one. Raises FencedError without a plan."""
         return Comparison(self.plan, self.spec.allocated) if self.spec.allocated else None
 
     def take_away(self, path: Path) -> str:
-        """How to be rid of the key at ``path``: where it stands, or by the spec that extends that one."""
+        """A hint for removing the key at ``path``: in its file, or by null in the spec extending that file."""
         document, key = self.spec.document, path[-1]
         if document.locate(path, key=True).file == document.file:
             return f"Remove `{key}`."
@@ -173,7 +175,7 @@ class Subject:
 
     @cached_property
     def racks(self) -> Racks:
-        """The racks and what stands in each."""
+        """The racks and their contents."""
         return fill_racks(self.spec, self.skeleton)
 
     @cached_property
@@ -184,10 +186,10 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One objection: where in the spec (``key`` points at the key rather than its value), what is wrong, what to do.
+    """One objection: its place in the spec (``key`` for the key rather than its value), a message and a hint.
 
-    ``position`` is a place in another file that the value at ``path`` names, ``amendment`` what ``lint --fix`` may do,
-    with what it writes ``instead``.
+    ``position`` is a place in another file named by the value at ``path``. ``amendment`` is an edit for ``lint --fix``,
+    with its text in ``instead``.
     """
 
     path: Path
@@ -199,7 +201,7 @@ class Problem:
     instead: str = ""
 
 
-OURS = "CW"  # how the codes of this package begin
+OURS = "CW"  # the prefix of the codes of this package
 _REFERENCES = "CW1"
 
 Check = Callable[[Subject], Iterator[Problem]]
@@ -207,12 +209,13 @@ Check = Callable[[Subject], Iterator[Problem]]
 
 @dataclass(frozen=True, slots=True)
 class LintRule:
-    """A stable code and its check. ``check`` is None where reading or the schema reports the finding.
+    """A stable code and its check. ``check`` is None for a finding reported by reading or by the schema.
 
-    ``own_text`` is what a project says of a rule that it adds: ours have a page.
+    ``own_text`` describes a rule added by a project: ours have a page.
 
-    What the findings of a rule that is ``relied_on`` stand at is in doubt, and no other rule reads it. With a finding
-    of a rule that ``leaves_no_plan`` nothing can be drawn. Neither can be suppressed: accepted or not, nobody goes on.
+    A finding of a ``relied_on`` rule puts the value at its place in doubt, and no other rule reads it. With a finding
+    of a rule that ``leaves_no_plan`` nothing can be drawn. Neither can be suppressed: nothing can be rendered from such
+    a spec.
     """
 
     code: str
@@ -224,23 +227,23 @@ class LintRule:
 
     @property
     def text(self) -> RuleText:
-        """The rule's text for users. Raises FileNotFoundError where a rule of ours has no page."""
+        """The rule's text for users. Raises FileNotFoundError for a rule of ours without a page."""
         return self.own_text or text_of(self.code)
 
     @property
     def is_suppressible(self) -> bool:
-        """Whether a comment may accept its findings. What a spec names must exist (CW1xx); notes are on how it does."""
+        """Whether a comment may accept its findings; not those on names of the spec (CW1xx), except notes."""
         named = self.code.startswith(_REFERENCES) and self.severity > Severity.NOTE
         return not (self.check is None or self.relied_on or self.leaves_no_plan or named)
 
     @property
     def family(self) -> str:
-        """The field that the code belongs to, in words."""
+        """The field of the code, in words."""
         return FAMILIES.get(self.code[:3], "rules of this project")
 
     @property
     def topic(self) -> str:
-        """A link to the page that explains the field; nothing for a rule of this project."""
+        """A link to the page on the field; "" for a rule of a project."""
         return _TOPICS.get(self.code[:3], "")
 
 
@@ -255,7 +258,7 @@ def rule(
     relied_on: bool = False,
     leaves_no_plan: bool = False,
 ) -> Callable[[Check], LintRule]:
-    """Makes a rule of a check function. Raises TypeError where one without a page of ours lacks what is said of it."""
+    """Make a rule of a check function. Raises TypeError for a rule with neither a page of ours nor texts."""
     if not (code.startswith(OURS) or (title and why and fix)):
         raise TypeError(f"{code} lacks a title, why it matters, or how to fix it")
     text = RuleText(title=title, why=why, fix=fix, docs=docs) if title else None

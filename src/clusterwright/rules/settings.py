@@ -1,7 +1,7 @@
 """The settings of a project: ``clusterwright.toml``, or ``[tool.clusterwright]`` in ``pyproject.toml``.
 
-The nearest one in the folder of a spec or above counts, up to the top of its work tree or the user's home, whichever
-command judges the spec. They name Python files that are run, so that a file which others may change is refused.
+Every command uses the nearest one in the folder of a spec or above, up to the top of its work tree or the user's home.
+Settings name Python files to run: a file writable to others is refused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ProjectSettings:
 
     folder: Path = Path()
     paths: tuple[str, ...] = ()
-    """Checked when ``lint`` gets no argument."""
+    """Checked by ``lint`` without arguments."""
     exclude: tuple[str, ...] = ()
     policy: Policy = AS_WRITTEN
 
@@ -46,7 +46,7 @@ NO_SETTINGS = ProjectSettings()
 
 
 def settings_for(path: Path) -> ProjectSettings:
-    """The settings that count for the file or folder ``path``. Raises SpecError where they cannot be understood."""
+    """The settings for the file or folder ``path``. Raises SpecError for invalid ones."""
     if os.environ.get(ISOLATED) == "1":
         return NO_SETTINGS
     for folder in _folders_above(path.absolute()):
@@ -60,7 +60,7 @@ def settings_for(path: Path) -> ProjectSettings:
 
 
 def _folders_above(path: Path) -> Iterator[Path]:
-    """The folder ``path``, or that of the file, and those above it that belong to the same project."""
+    """The folder ``path``, or that of the file, and those above it of the same project."""
     folders = (path, *path.parents) if _may_see(path.is_dir) else path.parents
     for folder in folders:
         yield folder
@@ -69,7 +69,7 @@ def _folders_above(path: Path) -> Iterator[Path]:
 
 
 def _may_see(is_there: Callable[[], bool]) -> bool:
-    """Whether a path exists; False where it cannot be read, which reading the spec then reports."""
+    """Whether a path exists; False for an inaccessible one, which is reported when the spec is read."""
     try:
         return is_there()
     except OSError:
@@ -77,7 +77,7 @@ def _may_see(is_there: Callable[[], bool]) -> bool:
 
 
 def read_settings(file: Path) -> ProjectSettings | None:
-    """The settings in ``file``; None for a pyproject.toml that says nothing of clusterwright. Raises SpecError."""
+    """The settings in ``file``; None for a pyproject.toml without any. Raises SpecError."""
     shown = _shown(file)
     text = read_text(file, shown)
     is_shared = file.name == SHARED_FILE
@@ -88,7 +88,7 @@ def read_settings(file: Path) -> ProjectSettings | None:
         data: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         if is_shared and not _TABLE.search(text):
-            return None  # another tool's to tell
+            return None  # no table of ours: other tools report the error
         match = _AT.search(str(error))
         position = Position(shown, int(match[1]), int(match[2])) if match else Position(shown, 1, 1)
         raise SpecError([_finding("CW106", f"this is not TOML: {error}.", "Fix the line.", position)]) from None
@@ -103,7 +103,7 @@ def read_settings(file: Path) -> ProjectSettings | None:
 
 
 def _require_ownership(file: Path, position: Position) -> None:
-    """Raises SpecError where somebody else may change ``file``; one that is not there is told by reading it."""
+    """Raise SpecError if another user may change ``file``; reading reports a missing one."""
     if not _may_see(file.exists) or (doubt := doubt_about(file)) is None:
         return
     hint = (
@@ -169,7 +169,7 @@ def _wrong(document: Document, policy: Policy) -> Iterator[Finding]:
 
 
 def _wish(value: Any) -> tuple[Severity, str]:
-    """The severity that a value of the table ``severity`` asks for, and its reason."""
+    """The severity and the reason in a value of the table ``severity``."""
     word, reason = (value["severity"], value["reason"]) if isinstance(value, dict) else (value, "")
     return Severity[word.upper()], reason
 
@@ -186,13 +186,13 @@ def _finding(code: str, message: str, hint: str, position: Position) -> Finding:
 
 
 def _shown(file: Path) -> str:
-    """``file`` as findings call it: relative where it lies below the current folder."""
+    """``file`` as shown in findings: relative below the current folder."""
     relative = os.path.relpath(file)
     return str(file) if relative.startswith("..") else relative
 
 
 def _document(text: str, start: int, data: Any, file: str) -> Document:
-    """``data`` with positions: tomllib gives none, so that keys and texts are looked for, each behind its parent."""
+    """``data`` with positions, by searching the text for each key and value behind its parent: tomllib gives none."""
     values: dict[Place, Position] = {}
     keys: dict[Place, Position] = {}
 

@@ -1,4 +1,4 @@
-"""Which files ``lint`` checks: those that are named, and of folders those that are ours."""
+"""The files for ``lint`` to check: the files named, and the specs in the folders named."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.rules.settings import ProjectSettings
 from clusterwright.spec.text.boundary import obstacle
 
-# A top-level key of a file of ours: what it is, or what it builds on. `version: 3.8` is somebody else's.
+# The top-level keys of a file of ours. `version: 3.8` belongs to another program.
 _VERSION = re.compile(r"^[\"']?version[\"']?\s*:\s*[\"']?\d*[\"']?\s*(?:#.*)?$", re.MULTILINE)
 _NAME = re.compile(r"^[\"']?name[\"']?\s*:", re.MULTILINE)
 _EXTENDS = re.compile(r"^[\"']?extends[\"']?\s*:\s*[^\[{\s]", re.MULTILINE)
@@ -21,7 +21,7 @@ _KIND = re.compile(
     r"^[\"']?kind[\"']?\s*:\s*[\"']?(?:hardware|system|platforms|distribution|accelerator|secrets)\b", re.MULTILINE
 )
 _FLOW = re.compile(r"\A(?:\s*(?:#.*)?\n)*\s*\{")
-# Folders whose files are ours whatever they say.
+# Folders of ours, whatever the content of their files.
 _CATALOGUES = frozenset({"hardware", "systems", "distributions", "accelerators"})
 _INSTALLED = frozenset({"site-packages", "node_modules"})
 _ALLOCATED = ".allocated.yaml"
@@ -30,7 +30,7 @@ _MOST_READ = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SpecFiles:
-    """The files to check, in order, each once; and the YAML files of folders that were passed over."""
+    """The files to check, in order, each once; and the skipped YAML files of folders."""
 
     files: tuple[str, ...]
     skipped: tuple[str, ...]
@@ -39,7 +39,7 @@ class SpecFiles:
 def spec_files(paths: tuple[str, ...], settings: ProjectSettings) -> SpecFiles:
     """The files of ``paths``; without any those of the project's settings, of ./inventory, or else of this folder.
 
-    Raises ClusterwrightError for a path that holds none.
+    Raises ClusterwrightError for a path without any.
     """
     named = paths or _without_being_told(settings)
     files: dict[str, None] = {}
@@ -93,7 +93,7 @@ def _yaml_below(folder: Path, settings: ProjectSettings) -> Iterator[Path]:
 
 
 def _is_excluded(path: Path, settings: ProjectSettings) -> bool:
-    """Whether a pattern of the settings covers ``path`` or a folder that holds it; one without / covers any name."""
+    """True if a pattern of the settings covers ``path`` or a folder above it; one without / covers any name."""
     if not settings.exclude:
         return False
     relative = os.path.relpath(path.absolute(), settings.folder)
@@ -106,7 +106,7 @@ def _is_excluded(path: Path, settings: ProjectSettings) -> bool:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether ``file`` says that it is a spec, a catalogue or an allocation; lint tells of one that cannot be read."""
+    """True for a spec, a catalogue, an allocation, and an unreadable file, which lint reports."""
     if file.name.endswith(_ALLOCATED) or file.parent.name in _CATALOGUES:
         return True
     if not file.is_file() or obstacle(file) is not None:

@@ -1,4 +1,4 @@
-"""The codes that reading, schema, typing and suppression give out: rules without a check. They have pages too."""
+"""The codes reported by reading, schema, typing and suppression: rules without a check, with pages too."""
 
 from __future__ import annotations
 

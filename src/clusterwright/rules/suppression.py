@@ -1,8 +1,8 @@
-"""Suppressions: a comment that accepts a finding on its line, with the reason why.
+"""Suppressions: comments accepting a finding on their line, with a reason.
 
 ``# clusterwright: ignore[CW203] the last rack is wired by hand`` on the line of the finding, or alone on the line
-before it. A suppression without a reason counts for nothing and is itself a finding (CW120), as are one that nothing
-needed (CW121) and one that names a code which does not exist or cannot be suppressed (CW122).
+before it. A suppression without a reason has no effect and is itself a finding (CW120), as are an unneeded one (CW121)
+and one of an unknown or not suppressible code (CW122).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MIN_REASON = 3
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
-    """A finding that a comment accepts, or the ``settings`` file of the project, and the reason it gives."""
+    """A finding accepted by a comment or by the ``settings`` file of the project, and the reason."""
 
     finding: Finding
     reason: str
@@ -33,17 +33,17 @@ class _Suppression:
     codes: tuple[str, ...]
     reason: str
     comment: Position
-    line: int  # that it speaks of
+    line: int  # the line of the findings it accepts
 
 
 def suppress(
     findings: Iterable[Finding], document: Document, suppressible: frozenset[str], judged: frozenset[str]
 ) -> tuple[list[Finding], tuple[Suppressed, ...]]:
-    """Divides ``findings`` into those that stay and those that a comment of ``document`` accepts.
+    """Divide ``findings`` into kept ones and those accepted by a comment of ``document``.
 
-    Findings about the comments themselves are added to those that stay; only comments of the document's own file are
-    judged, for a file that it extends is linted by itself. ``suppressible`` are the codes that may be suppressed, and
-    ``judged`` those whose rules have run: of the others nobody knows yet whether the suppression is needed.
+    Findings about the comments themselves are added to the kept ones. Only comments of the document's own file are
+    checked: a file it extends is linted by itself. ``suppressible`` are the codes open to suppression, and ``judged``
+    the codes of rules that have run: without running a rule, whether its suppression is needed is unknown.
     """
     suppressions = list(_suppressions(document))
     kept: list[Finding] = []
@@ -82,7 +82,7 @@ def _suppressions(document: Document) -> Iterator[_Suppression]:
         if match is None:
             continue
         spoken_of = line
-        # A comment alone on its line, perhaps one of several, speaks of the line after them.
+        # A comment alone on its line, perhaps one of several, applies to the line after them.
         while (file, spoken_of) not in occupied and (file, spoken_of) in document.comments:
             spoken_of += 1
         codes = tuple(dict.fromkeys(code for code in re.split(r"[\s,]+", match["codes"] or "") if code))

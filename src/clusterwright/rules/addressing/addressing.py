@@ -1,4 +1,4 @@
-"""CW3xx: addresses, MTUs and LIDs, and servers that switches cannot reach. AS numbers are in routing.py."""
+"""CW3xx: addresses, MTUs and LIDs. AS numbers are in routing.py."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from clusterwright.spec.text.document import Path
 
 # InfiniBand architecture: unicast LIDs are 0x0001 to 0xBFFF.
 UNICAST_LIDS = 0xBFFF
-# InfiniBand architecture: the MTUs that a port may have.
+# InfiniBand architecture: the MTUs of a port.
 INFINIBAND_MTUS = (256, 512, 1024, 2048, 4096)
-# The smallest MTU that a link must carry: RFC 791 (every host takes datagrams of 576), RFC 8200.
+# The smallest MTU of a link: RFC 791 (every host accepts datagrams of 576), RFC 8200.
 SMALLEST_MTU = {4: 576, 6: 1280}
 
 
@@ -70,7 +70,7 @@ def _unlike_ethernet(fabric: Fabric) -> Iterator[Problem]:
 
 
 def _lacking_for_routes(fabric: Fabric) -> Iterator[Problem]:
-    """AS numbers and pools that switches need to exchange routes with each other; a border's are CW534's."""
+    """Missing AS numbers and pools for routing between switches; those of borders are left to CW534."""
     if len(fabric.tiers) == 1:
         return
     for tier in fabric.tiers:
@@ -88,7 +88,7 @@ def _lacking_for_routes(fabric: Fabric) -> Iterator[Problem]:
 
 @rule("CW302", Severity.ERROR)
 def overlapping_pools(subject: Subject) -> Iterator[Problem]:
-    """Pools of any fabrics that share addresses."""
+    """Pools of any fabrics sharing addresses."""
     pools: list[tuple[int, int, int, str, Network, Path]] = []
     for fabric in subject.spec.fabrics:
         addressing = fabric.addressing
@@ -114,7 +114,7 @@ def overlapping_pools(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW303", Severity.ERROR, leaves_no_plan=True)
 def pool_too_small(subject: Subject) -> Iterator[Problem]:
-    """Pools that the switches, links or hosts of a fabric do not fit into."""
+    """Pools too small for the switches, links or hosts of a fabric."""
     for skeleton in subject.skeleton.fabrics:
         addressing = skeleton.fabric.addressing
         if addressing is None:
@@ -143,7 +143,7 @@ def pool_too_small(subject: Subject) -> Iterator[Problem]:
 
 
 def _more_room(addressing: FabricAddressing, pool: str, fits: int | None) -> str:
-    """How a pool gets room; one that a single switch has whole can be divided as well."""
+    """The hint for a larger pool; a pool in the hands of a single switch can be divided as well."""
     if fits is None:
         return "No prefix holds them: check the counts."
     is_whole = addressing.hosts_per_switch == addressing.hosts.prefixlen
@@ -151,7 +151,7 @@ def _more_room(addressing: FabricAddressing, pool: str, fits: int | None) -> str
 
 
 def _prefix_that_holds(addressing: FabricAddressing, pool: str, need: tuple[int, int, int, int]) -> int | None:
-    """The longest prefix with which one pool is no longer among those that lack; None when there is none."""
+    """The longest sufficient prefix of a pool; None without one."""
     present = getattr(addressing, pool)
     longest = present if isinstance(present, int) else present.prefixlen
     for length in range(longest - 1, 0, -1):
@@ -195,7 +195,7 @@ def mixed_versions(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW307", Severity.ERROR)
 def lid_space(subject: Subject) -> Iterator[Problem]:
-    """Endpoints and switch chips against the unicast LID space, with LMC 0."""
+    """Endpoints and switch chips, compared with the unicast LID space, with LMC 0."""
     for skeleton in subject.skeleton.fabrics:
         if skeleton.fabric.technology != "infiniband":
             continue
@@ -216,7 +216,7 @@ def _chips(skeleton: FabricSkeleton, tier: int) -> int:
 
 @rule("CW308", Severity.ERROR)
 def impossible_mtu(subject: Subject) -> Iterator[Problem]:
-    """MTUs that InfiniBand does not define, or that are too small for IP."""
+    """MTUs undefined by InfiniBand, or too small for IP."""
     for fabric in subject.spec.fabrics:
         path = (*fabric.path, "mtu")
         if fabric.technology == "infiniband":

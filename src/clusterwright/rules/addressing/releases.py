@@ -1,7 +1,4 @@
-"""CW351 and CW352.
-
-Releases of switch systems that no writer knows, and releases without a setting that a spec needs.
-"""
+"""CW351 and CW352: unknown releases of switch systems, and settings missing in a release."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ _IPV6 = 6
 
 @rule("CW351", Severity.ERROR)
 def unknown_releases(subject: Subject) -> Iterator[Problem]:
-    """Releases of tiers or models that no writer of configurations knows."""
+    """Releases of tiers or models unknown to the configuration writers."""
     for fabric in subject.spec.fabrics:
         for tier in fabric.tiers:
             stated, system = tier.release or tier.model.release, system_of(tier.model)
@@ -41,7 +38,7 @@ def unknown_releases(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW352", Severity.ERROR)
 def lacking_releases(subject: Subject) -> Iterator[Problem]:
-    """Releases that do not support a setting that is written for their tier."""
+    """Releases without support for a setting rendered for their tier."""
     for fabric in subject.spec.fabrics:
         for tier in fabric.tiers:
             yield from _lacking_words(subject, fabric, tier)
@@ -49,7 +46,7 @@ def lacking_releases(subject: Subject) -> Iterator[Problem]:
 
 
 def _lacking_words(subject: Subject, fabric: Fabric, tier: Tier) -> Iterator[Problem]:
-    """Words that only newer releases have than the one that a tier states."""
+    """Commands missing in the release of a tier."""
     system = system_of(tier.model)
     if system is None or system.releases is None:
         return
@@ -62,7 +59,7 @@ def _lacking_words(subject: Subject, fabric: Fabric, tier: Tier) -> Iterator[Pro
 
 
 def _is_written(word: ReleaseWord, subject: Subject, fabric: Fabric, tier: Tier) -> bool:
-    """True where the spec asks for a word."""
+    """True if the spec needs a command."""
     if word.asked_by == "names":
         return bool(subject.spec.site.management.dns)
     if word.asked_by == "queue-pairs":
@@ -71,7 +68,7 @@ def _is_written(word: ReleaseWord, subject: Subject, fabric: Fabric, tier: Tier)
 
 
 def _lacking_relays(subject: Subject) -> Iterator[Problem]:
-    """Relays for machines that boot over IPv6, on a release that cannot be told which server to ask."""
+    """DHCPv6 relays for booting machines, on a release without a configurable server."""
     boot = subject.spec.boot
     fabric = next((fabric for fabric in subject.spec.fabrics if boot is not None and fabric.name == boot.fabric), None)
     if fabric is None or not any(map(_lacks_relays, fabric.tiers)):
@@ -99,5 +96,5 @@ def _lacks_relays(tier: Tier) -> bool:
 
 
 def _place(tier: Tier) -> Path:
-    """Path of a tier's release, or of the model's name where the model sets it."""
+    """Path of a tier's release, or of the model's name if the model sets it."""
     return (*tier.path, "release" if tier.release is not None else "model")

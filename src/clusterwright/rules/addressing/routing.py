@@ -1,4 +1,4 @@
-"""CW304, CW305, CW309: AS numbers, by which BGP tells routers apart."""
+"""CW304, CW305, CW309: AS numbers, by which BGP distinguishes routers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PRIVATE_ASNS = ((64512, 65534), (4200000000, 4294967294))
 
 @rule("CW304", Severity.ERROR)
 def overlapping_asns(subject: Subject) -> Iterator[Problem]:
-    """Tiers of one fabric whose ranges of AS numbers meet."""
+    """Tiers of one fabric with overlapping ranges of AS numbers."""
     for skeleton in subject.skeleton.fabrics:
         ranges: list[tuple[int, int, str]] = []
         for depth, (first, last) in _asn_ranges(skeleton).items():
@@ -57,7 +57,7 @@ def public_asn(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW309", Severity.ERROR)
 def shared_asn(subject: Subject) -> Iterator[Problem]:
-    """Tiers with uplinks whose AS number several switches with nodes of their own, or several groups, share."""
+    """Tiers with uplinks and one AS number for several switches with nodes, or for several groups."""
     for skeleton in subject.skeleton.fabrics:
         node_seats = count_seats(node.seats for node in skeleton.nodes)
         with_nodes = {skeleton.seats[seat].tier for seat in node_seats}

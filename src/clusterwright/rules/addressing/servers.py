@@ -1,4 +1,4 @@
-"""CW320, CW346, CW360 and CW361: servers that switches ask, and the address that they ask from."""
+"""CW320, CW346, CW360 and CW361: servers used by switches, and the source address of the requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIX = "Add a flow from a zone with that address, or a management network with a
 
 @rule("CW320", Severity.ERROR)
 def unreachable_servers(subject: Subject) -> Iterator[Problem]:
-    """Servers whose IP version is not the management network's."""
+    """Servers of another IP version than the management network."""
     spec = subject.spec
     network = _management_network(spec)
     if network is None or network.addressing is None:
@@ -41,7 +41,7 @@ def unreachable_servers(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW346", Severity.WARNING)
 def servers_without_a_source(subject: Subject) -> Iterator[Problem]:
-    """Servers of the other IP version than a fabric whose switches, without a management network, ask them over it."""
+    """Servers of another IP version than a fabric, used by switches without a management network."""
     spec = subject.spec
     if _management_network(spec) is not None:
         return
@@ -58,7 +58,7 @@ def servers_without_a_source(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW360", Severity.WARNING)
 def servers_out_of_reach(subject: Subject) -> Iterator[Problem]:
-    """Servers that switches without a management port ask over their fabric, where filters stop that."""
+    """Servers blocked by filters, for switches reaching them over their fabric."""
     spec = subject.spec
     network = _management_network(spec)
     for path, key, server in _servers_of_switches(spec):
@@ -75,7 +75,7 @@ def servers_out_of_reach(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW361", Severity.WARNING)
 def switches_without_a_way(subject: Subject) -> Iterator[Problem]:
-    """Switches without a management port to which no border's routes to a server they ask come."""
+    """Switches without a route to a server, by the position of the borders."""
     spec = subject.spec
     network = _management_network(spec)
     seen: set[tuple[str, tuple[str, ...]]] = set()
@@ -99,7 +99,7 @@ def switches_without_a_way(subject: Subject) -> Iterator[Problem]:
 
 
 def _leads_to(spec: ClusterSpec, skeleton: FabricSkeleton, server: str, whom: Party) -> bool:
-    """Whether a server is met on a fabric: on a node there, or behind a border of one of its switches."""
+    """True for a server on a node of a fabric, or behind a border of one of its switches."""
     addressing = skeleton.fabric.addressing
     if addressing is None or addressing.hosts.version != _ip_version(server):
         return False
@@ -109,7 +109,7 @@ def _leads_to(spec: ClusterSpec, skeleton: FabricSkeleton, server: str, whom: Pa
 
 
 def _borders_to(spec: ClusterSpec, skeleton: FabricSkeleton, server: str, whom: Party) -> Iterator[Border]:
-    """The borders of a fabric's switches behind which a server is."""
+    """The borders of a fabric's switches with a server behind them."""
     switches = {seat.name for seat in skeleton.seats}
     for border in spec.borders:
         is_behind = set(whom.zones or ()).intersection(border.zones) and border.address.version == _ip_version(server)
@@ -118,7 +118,7 @@ def _borders_to(spec: ClusterSpec, skeleton: FabricSkeleton, server: str, whom: 
 
 
 def _stopped(subject: Subject, skeleton: FabricSkeleton, whom: Party, key: str) -> Iterator[str]:
-    """Switches of a fabric whose requests no flow permits, by role and source interface."""
+    """Switches of a fabric with requests not permitted by a flow, by role and source interface."""
     spec, fabric = subject.spec, skeleton.fabric
     is_shared = fabric.addressing is not None and fabric.addressing.host_links == "shared"
     with_hosts = subject.filter_bound.tenants[fabric.name]
@@ -135,7 +135,7 @@ def _stopped(subject: Subject, skeleton: FabricSkeleton, whom: Party, key: str) 
 
 
 def _asks_as_relay(spec: ClusterSpec, fabric: Fabric, tier: Tier) -> bool:
-    """Whether switches send requests from the loopback of their DHCP relay (``plan.asking``)."""
+    """True if switches send requests from the loopback of their DHCP relay (``plan.asking``)."""
     system = system_of(tier.model)
     if spec.boot is None or spec.boot.fabric != fabric.name or fabric.addressing is None or system is None:
         return False
@@ -143,7 +143,7 @@ def _asks_as_relay(spec: ClusterSpec, fabric: Fabric, tier: Tier) -> bool:
 
 
 def _has_source(spec: ClusterSpec, zone: Zone, fabric: Fabric, *, has_gateway: bool) -> bool:
-    """Whether a zone may have the address that a switch asks from: its hosts' gateway, or its loopback."""
+    """True if a zone may hold a switch's source address: its hosts' gateway, or its loopback."""
     if not covers(spec, zone, fabric):
         return False
     return has_gateway or (fabric.is_management and not members_of(spec, zone))
@@ -171,7 +171,7 @@ def _management_network(spec: ClusterSpec) -> Fabric | None:
 
 
 def _servers_of_switches(spec: ClusterSpec) -> Iterator[tuple[Path, str, str]]:
-    """Each server that switches ask, with its place and the key to write it at."""
+    """Each server used by switches, with its place and the key to write it at."""
     for key in ("dns", "ntp", "syslog"):
         switches_own: Path = ("site", "management", key)
         place = switches_own if switches_own in spec.document.values else ("site", key)

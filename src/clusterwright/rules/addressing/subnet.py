@@ -17,12 +17,11 @@ from clusterwright.spec.infiniband import OPENSM, UFM
 NVIDIA_ENGINE = "ar_"
 # Engines of NVIDIA's subnet manager besides its own ar_ ones (MLNX_SM; nue, sssp and dfsssp are the open one's alone).
 UFM_ENGINES = ("minhop", "updn", "dnup", "ftree", "lash")
-# What runs on managed InfiniBand switches; the others are set up by the subnet manager.
 
 
 @rule("CW160", Severity.ERROR, relied_on=True)
 def unknown_tier(subject: Subject) -> Iterator[Problem]:
-    """Tiers that an attachment names and its fabric does not have."""
+    """Tiers of an attachment missing in its fabric."""
     for fabric in subject.spec.fabrics:
         roles = [tier.role for tier in fabric.tiers]
         for attach in fabric.attach:
@@ -32,7 +31,7 @@ def unknown_tier(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW215", Severity.ERROR)
 def spare_ports_used(subject: Subject) -> Iterator[Problem]:
-    """Tiers with a switch that has fewer free ports than the tier keeps spare."""
+    """Tiers with fewer free ports at a switch than they keep spare."""
     if not any(tier.down.spare for tier in subject.spec.tiers):
         return
     for skeleton, ports in subject.allocations:
@@ -57,7 +56,7 @@ def spare_ports_used(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW217", Severity.ERROR)
 def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
-    """Subnet managers on node groups that the fabric does not attach, or that have too few nodes left."""
+    """Subnet managers on node groups not attached to the fabric, or with too few nodes."""
     for fabric in subject.spec.fabrics:
         manager = fabric.subnet_manager
         if manager is None:
@@ -65,7 +64,7 @@ def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
         attached = [attach.nodes for attach in fabric.attach if attach.nodes is not None]
         group = subject.spec.node_group(manager.nodes)
         if group is None:
-            continue  # CW150 says so
+            continue  # CW150 reports it
         if manager.nodes not in attached:
             yield Problem(
                 (*manager.path, "nodes"),
@@ -84,7 +83,7 @@ def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
 
 
 def _not_gone(subject: Subject, nodes: str, count: int) -> int:
-    """How many of a group's nodes are not out of service: drained ones keep what they run."""
+    """The number of a group's nodes not out of service: drained ones keep running."""
     if not any(item.state and not item.port for item in subject.spec.exceptions):
         return count
     states, names = subject.states, [group.name for group in subject.spec.node_groups]
@@ -94,7 +93,7 @@ def _not_gone(subject: Subject, nodes: str, count: int) -> int:
 
 @rule("CW255", Severity.ERROR)
 def one_prefix_for_two(subject: Subject) -> Iterator[Problem]:
-    """InfiniBand fabrics with nodes in common and one subnet prefix; each plane of a fabric has one of its own."""
+    """InfiniBand fabrics with common nodes and one subnet prefix; each plane of a fabric has its own."""
     earlier: list[tuple[Fabric, range]] = []
     for fabric in subject.spec.fabrics:
         manager = fabric.subnet_manager
@@ -130,7 +129,7 @@ def _nodes_on(fabric: Fabric) -> set[str]:
 
 @rule("CW256", Severity.ERROR)
 def too_many_planned_alike(subject: Subject) -> Iterator[Problem]:
-    """More InfiniBand fabrics with one `guid_prefix` than planned GUIDs can tell apart."""
+    """More InfiniBand fabrics with one `guid_prefix` than planned GUIDs distinguish."""
     fabrics = subject.spec.fabrics
     for fabric in fabrics:
         manager = fabric.subnet_manager
@@ -141,7 +140,7 @@ def too_many_planned_alike(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW310", Severity.WARNING)
 def unreachable_management(subject: Subject) -> Iterator[Problem]:
-    """Tiers of managed InfiniBand switches in specs that describe Ethernet, and no management network.
+    """Tiers of managed InfiniBand switches without a management network, in a spec with Ethernet.
 
     A spec of its InfiniBand fabric alone leaves the networks around it to others.
     """
@@ -160,7 +159,7 @@ def unreachable_management(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW311", Severity.ERROR)
 def foreign_engine(subject: Subject) -> Iterator[Problem]:
-    """NVIDIA's engines with opensm, and engines that NVIDIA's subnet manager does not have with ufm."""
+    """NVIDIA's routing engines with opensm, and engines unknown to NVIDIA's subnet manager with ufm."""
     for fabric in subject.spec.fabrics:
         manager = fabric.subnet_manager
         if manager is None:
@@ -176,7 +175,7 @@ def foreign_engine(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW312", Severity.ERROR)
 def feature_without_manager(subject: Subject) -> Iterator[Problem]:
-    """`adaptive_routing` and `sharp` with opensm, and adaptive routing with an engine that has none."""
+    """`adaptive_routing` and `sharp` with opensm, and adaptive routing with another engine."""
     for fabric in subject.spec.fabrics:
         manager = fabric.subnet_manager
         if manager is None:

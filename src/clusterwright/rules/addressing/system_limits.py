@@ -1,6 +1,6 @@
 """CW322 and CW334: settings of fabrics outside the limits of their switch systems.
 
-What of the site's servers, keys and names a system has no place for is left out for its switches alone (CW321, CW354).
+Servers, keys and names of the site not supported by a system are omitted for its switches alone (CW321, CW354).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _run_by(tiers: Iterable[Tier]) -> tuple[System, ...]:
 
 @rule("CW322", Severity.ERROR)
 def beyond_limits(subject: Subject) -> Iterator[Problem]:
-    """Values of fabrics that a system of their switches refuses."""
+    """Values of fabrics outside the limits of a switch system."""
     spec = subject.spec
     for fabric in spec.fabrics:
         if not any(entry.priority is not None for entry in fabric.classes):
@@ -39,7 +39,7 @@ def beyond_limits(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW334", Severity.ERROR)
 def has_no_word(subject: Subject) -> Iterator[Problem]:
-    """Settings of fabrics that a system of their switches cannot be told."""
+    """Settings of fabrics not supported by a switch system."""
     for fabric in subject.spec.fabrics:
         for system in _run_by(fabric.tiers):
             yield from _classes_beyond(fabric, system)
@@ -48,7 +48,7 @@ def has_no_word(subject: Subject) -> Iterator[Problem]:
 
 
 def _speeds_beyond(skeleton: FabricSkeleton) -> Iterator[Problem]:
-    """Ports at a speed for which the system of their switch has no word."""
+    """Ports at a speed without a keyword in the system of their switch."""
     speeds: dict[int, set[int]] = defaultdict(set)
     for number, seat in enumerate(skeleton.seats):
         speeds[seat.tier].update(skeleton.links_down[number])

@@ -1,4 +1,4 @@
-"""CW321 and CW354: keys and values that some switches of a spec are told, and others are not."""
+"""CW321 and CW354: keys and values rendered for some switches of a spec and not for others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MEND = "Take another system for them, or accept it for these switches; all othe
 
 @rule("CW354", Severity.WARNING)
 def unheard_keys(subject: Subject) -> Iterator[Problem]:
-    """Keys and values that the system of some tiers is not told."""
+    """Keys and values not supported by the system of some tiers."""
     spec = subject.spec
     for system, tiers in _tiers_by_system(spec).items():
         for unheard in (key for key in system.unheard if key.said_by == "lint"):
@@ -41,7 +41,7 @@ def unheard_keys(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW321", Severity.WARNING)
 def too_many_keys(subject: Subject) -> Iterator[Problem]:
-    """Operators with more keys than the switches of some tiers keep."""
+    """Operators with more keys than the switches of some tiers support."""
     spec = subject.spec
     for system, tiers in _tiers_by_system(spec).items():
         for value in untold(spec.site, system):
@@ -74,7 +74,7 @@ def _tiers_by_system(spec: ClusterSpec) -> dict[System, list[Path]]:
 
 
 def _places(data: Any, steps: tuple[str, ...], above: Path) -> Iterator[Path]:
-    """Where a key stands in a spec."""
+    """The places of a key in a spec."""
     if not steps:
         yield above
         return

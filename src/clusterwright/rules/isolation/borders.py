@@ -1,4 +1,4 @@
-"""CW534, CW535: borders that no switch can have, and zones outside that no border leads to."""
+"""CW534, CW535: invalid borders, and outside zones without a border."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clusterwright.spec.zone_reach import is_outside, is_whole_internet
 
 @rule("CW534", Severity.ERROR)
 def impossible_border(subject: Subject) -> Iterator[Problem]:
-    """Borders whose switch, port, address or zones do not fit."""
+    """Borders with an unsuitable switch, port, address or zone."""
     spec = subject.spec
     seats: dict[str, tuple[Fabric, HardwareModel]] = {}
     for skeleton in subject.skeleton.fabrics:
@@ -47,7 +47,7 @@ def impossible_border(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW535", Severity.WARNING)
 def unreachable_outside(subject: Subject) -> Iterator[Problem]:
-    """Zones of prefixes outside that a flow names and no border."""
+    """Outside zones with a flow and without a border."""
     spec = subject.spec
     named = set(chain.from_iterable(border.zones for border in spec.borders))
     if spec.borders:
@@ -61,7 +61,7 @@ def unreachable_outside(subject: Subject) -> Iterator[Problem]:
 
 
 def _without_session(border: Border, fabric: Fabric) -> Iterator[Problem]:
-    """Borders of a fabric whose one tier has nothing to open a BGP session with."""
+    """Borders of a single-tier fabric without an AS number or loopbacks for BGP."""
     if len(fabric.tiers) > 1 or fabric.addressing is None:
         return
     lacking = []
@@ -76,7 +76,7 @@ def _without_session(border: Border, fabric: Fabric) -> Iterator[Problem]:
 
 
 def _stopped(spec: ClusterSpec) -> Iterator[Problem]:
-    """Borders whose port an exception takes out of service: it is the port of no cable, and would stay up."""
+    """Borders at a port taken out of service by an exception: without a cable in the plan, the port would stay up."""
     ports = {(item.device, item.port) for item in spec.exceptions if item.state is not None and item.port is not None}
     for border in spec.borders:
         if (border.device, border.port) in ports:
@@ -85,7 +85,7 @@ def _stopped(spec: ClusterSpec) -> Iterator[Problem]:
 
 
 def _doubled(spec: ClusterSpec) -> Iterator[Problem]:
-    """Borders whose link has addresses of another one's."""
+    """Borders with a link network overlapping another border's."""
     for index, border in enumerate(spec.borders):
         for other in spec.borders[:index]:
             same = border.address.version == other.address.version
@@ -96,7 +96,7 @@ def _doubled(spec: ClusterSpec) -> Iterator[Problem]:
 
 
 def _cabled(subject: Subject) -> Iterator[Problem]:
-    """Borders at ports that the plan gives to cables."""
+    """Borders at ports assigned to cables, or in a cage not running at their speed."""
     spec = subject.spec
     if spec.borders:
         for skeleton, allocations in subject.allocations:
@@ -122,7 +122,7 @@ def _cabled(subject: Subject) -> Iterator[Problem]:
 
 
 def _speeds(subject: Subject, switch: str, bordered: Mapping[str, int]) -> Mapping[str, int]:
-    """The speeds at a switch's ports in Gb/s, which need a plan."""
+    """The speeds at a switch's ports in Gb/s, by building the plan."""
     speeds: dict[str, int] = {}
     for cable in subject.plan.cables_of.get(switch, ()):
         for end in (cable.a, cable.b):
@@ -138,7 +138,7 @@ def _in_the_way(
     speeds: Callable[[], Mapping[str, int]],
     taken: AbstractSet[tuple[str, int]],
 ) -> str | None:
-    """Other uses of the cage of a border's port that rule out its speed."""
+    """Another use of the border port's cage, or of the cage next to it, excluding the border's speed."""
     for block in model.blocks:
         for index, cage in enumerate(block.cages):
             if not any(border.port in mode.ports(cage) for mode in block.modes):

@@ -1,4 +1,4 @@
-"""CW518: bridges of containers whose packets no filter of ours can tell apart."""
+"""CW518: container bridges indistinguishable from other interfaces of a node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clusterwright.spec.model import ClusterSpec
 
 @rule("CW518", Severity.ERROR)
 def bridges_of_containers(subject: Subject) -> Iterator[Problem]:
-    """Bridges on nodes without our filter beside others, and bridges that share a name or addresses with something."""
+    """Bridges without effect on their nodes, and bridges with the name or addresses of something else."""
     spec = subject.spec
     for image in spec.images:
         if not image.bridges:
@@ -35,7 +35,7 @@ def bridges_of_containers(subject: Subject) -> Iterator[Problem]:
 
 
 def _clash(bridge: Bridge, names: dict[str, str], networks: list[tuple[Network, str]]) -> Iterator[Problem]:
-    """A bridge's name and prefixes that something has already; its prefixes join ``networks``."""
+    """Conflicts of a bridge's name and prefixes; its prefixes join ``networks``."""
     if bridge.name in names:
         message = f"{bridge.name} is {names[bridge.name]} of these nodes."
         yield Problem((*bridge.path, "name"), message, "Write what `ip link` calls the bridge.")
@@ -50,7 +50,7 @@ def _clash(bridge: Bridge, names: dict[str, str], networks: list[tuple[Network, 
 
 
 def _interfaces(spec: ClusterSpec, image: Image) -> dict[str, str]:
-    """The interfaces with an address of the nodes that run an image, each in words."""
+    """The interfaces with an address on an image's nodes, each with a phrase describing it."""
     groups = {group.name: group for group in spec.node_groups if group.image == image.name}
     interfaces: dict[str, str] = {}
     for fabric in spec.fabrics:
@@ -67,7 +67,7 @@ def _interfaces(spec: ClusterSpec, image: Image) -> dict[str, str]:
 
 
 def _networks(spec: ClusterSpec) -> Iterator[tuple[Network, str]]:
-    """The addresses of fabrics and of zones outside of them, each with its holder."""
+    """The address pools of fabrics and the prefixes of zones, each with its holder."""
     for fabric in spec.fabrics:
         if fabric.addressing is not None:
             for _, network in fabric.addressing.pools:

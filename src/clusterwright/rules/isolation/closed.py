@@ -1,4 +1,4 @@
-"""CW527 to CW539: access that no flow controls: management, listeners, default routes, fabrics in no zone."""
+"""CW527 to CW539: access not controlled by flows: management, listeners, default routes, fabrics in no zone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.text_lines import texts_in
 from clusterwright.spec.zone_reach import covers, zones_of
 
-# NCCL's listener for its own state (RAS); it asks nobody who they are.
+# NCCL's listener for its own state (RAS), without authentication.
 RAS_PORT = 28028
-# What manages a machine: SSH, HTTPS (eAPI, Redfish), SNMP, IPMI, gNMI.
+# SSH, HTTPS (eAPI, Redfish), SNMP, IPMI, gNMI.
 MANAGING_PORTS = (22, 443, 161, 623, 6030)
 DEFAULT_ROUTE = re.compile(r"(?<![\d.:])(?:0\.0\.0\.0/0|0\.0\.0\.0 0\.0\.0\.0|::/0)(?![\d.])|default-originate")
 FILTER_NAMES = re.compile(r"\b(?:HOSTS|MANAGEMENT|BORDER-(?:IN|OUT)-\S+)\b")
@@ -26,7 +26,7 @@ FILTER_KEYS = frozenset({"aclTableGroup", "acls", "ACL_TABLE", "ACL_RULE", "ACL_
 
 @rule("CW527", Severity.ERROR)
 def management_open(subject: Subject) -> Iterator[Problem]:
-    """Flows from compute or storage to a management zone that open one of the ports by which machines are managed."""
+    """Flows from compute or storage zones opening a management port of a management zone."""
     spec = subject.spec
     for flow in spec.flows:
         source, target = spec.zone(flow.source), spec.zone(flow.target)
@@ -40,7 +40,7 @@ def management_open(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW528", Severity.ERROR)
 def default_route(subject: Subject) -> Iterator[Problem]:
-    """Added lines and patches that hold a default route of either IP version."""
+    """Added lines and patches with a default route, of IPv4 or IPv6."""
     spec = subject.spec
     for item in spec.extra_config:
         for index, line in enumerate(item.lines):
@@ -54,7 +54,7 @@ def default_route(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW529", Severity.ERROR)
 def filter_by_hand(subject: Subject) -> Iterator[Problem]:
-    """Added lines and patches that touch the lists and tables that flows are rendered to."""
+    """Added lines and patches changing the access lists and tables rendered from flows."""
     for item in subject.spec.extra_config:
         for index, line in enumerate(item.lines):
             if FILTER_LINE.search(line) and FILTER_NAMES.search(line):
@@ -79,7 +79,7 @@ def _keys(value: Any) -> Iterator[str]:
 
 @rule("CW536", Severity.WARNING)
 def ras_listener(subject: Subject) -> Iterator[Problem]:
-    """TCP flows to nodes that hold the port of NCCL's RAS listener."""
+    """TCP flows to compute nodes opening the port of NCCL's RAS listener."""
     spec = subject.spec
     for flow in spec.flows:
         target = spec.zone(flow.target)
@@ -91,7 +91,7 @@ def ras_listener(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW537", Severity.WARNING)
 def closed_by_edges_alone(subject: Subject) -> Iterator[Problem]:
-    """Node groups without an image in isolated zones of a spec that promises to be closed."""
+    """Node groups without an image in isolated zones, in a spec promising isolation."""
     spec = subject.spec
     if not any(item.promise in ("no-internet", "owner-only") for item in spec.promises):
         return
@@ -105,7 +105,7 @@ def closed_by_edges_alone(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW539", Severity.ERROR)
 def fabric_in_no_zone(subject: Subject) -> Iterator[Problem]:
-    """Fabrics with addresses that no zone covers; only where the spec has zones at all."""
+    """Fabrics with addresses and without a zone, in a spec with zones."""
     spec = subject.spec
     if spec.zones:
         for fabric in spec.fabrics:

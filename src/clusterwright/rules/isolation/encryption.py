@@ -1,4 +1,4 @@
-"""CW54x: no path from storage to GPU memory in clear, no link that leaves the building, and none that falls back."""
+"""CW54x: no data in clear between storage and GPU memory or between buildings, and no encryption with a fallback."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from clusterwright.spec.zone_reach import owner_in_clear
 
 TLS_KINDS = (MUTUAL_TLS, TLS)
 RPC_KINDS = (*TLS_KINDS, KRB5P)
-# What RPC-with-TLS asks of the kernel's NFS client (ktls-utils, README: Linux 6.5).
+# The first Linux with RPC-with-TLS in its NFS client (ktls-utils, README).
 TLS_KERNEL = (6, 5)
 TLS_UNIT, GSS_UNIT = "tlshd.service", "rpc-gssd.service"
-# The kernels that distributions were released with.
+# The kernel at the release of each distribution.
 DISTRIBUTION_KERNELS = {
     "debian 11": "5.10",
     "debian 12": "6.1",
@@ -56,7 +56,7 @@ def in_clear(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW558", Severity.WARNING)
 def decided_in_clear(subject: Subject) -> Iterator[Problem]:
-    """Mounts of nodes with GPUs with protection none, with who answers for that."""
+    """Mounts of GPU nodes with protection none, with the person responsible."""
     spec = subject.spec
     with_gpus = {group.name for group in spec.node_groups if group.model.gpus is not None}
     for mount, protection in _clear(spec):
@@ -79,7 +79,7 @@ def _clear(spec: ClusterSpec) -> Iterator[tuple[Mount, Protection]]:
 
 @rule("CW542", Severity.ERROR)
 def contradicting_options(subject: Subject) -> Iterator[Problem]:
-    """Options and file system types that do not carry the declared protection."""
+    """Options and file system types not supporting the declared protection."""
     for mount in subject.spec.mounts:
         if mount.protection is None:
             continue
@@ -103,7 +103,7 @@ def contradicting_options(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW543", Severity.ERROR)
 def tls_without_ground(subject: Subject) -> Iterator[Problem]:
-    """Mounts with RPC-with-TLS on images without tlshd or with too old a kernel, and specs without files for it."""
+    """Mounts with RPC-with-TLS without certificates in the spec, without tlshd, or with too old a kernel."""
     spec = subject.spec
     for mount in spec.mounts:
         if mount.protection is None or mount.protection.kind not in TLS_KINDS:
@@ -124,14 +124,14 @@ def tls_without_ground(subject: Subject) -> Iterator[Problem]:
 
 
 def _images(spec: ClusterSpec, mount: Mount) -> Iterator[Image]:
-    """The images of the nodes of a mount, each once."""
+    """The images of a mount's nodes, each once."""
     groups = (spec.node_group(name) for name in mount.nodes)
     names = dict.fromkeys(group.image for group in groups if group is not None and group.image is not None)
     yield from (image for image in map(spec.image, names) if image is not None)
 
 
 def _kernel_version(image: Image) -> tuple[int, int] | None:
-    """Major and minor number of the kernel package's version, else of the distribution; None where neither tells."""
+    """Major and minor number of the kernel, by the package's version or the distribution; None for an unknown one."""
     text = DISTRIBUTION_KERNELS.get(image.distribution.lower(), "")
     if image.kernel is not None and image.kernel.version is not None:
         text = image.kernel.version
@@ -143,7 +143,7 @@ def _kernel_version(image: Image) -> tuple[int, int] | None:
 
 @rule("CW544", Severity.ERROR)
 def krb5p_without_realm(subject: Subject) -> Iterator[Problem]:
-    """Mounts with krb5p in specs without Kerberos, or on images that mask rpc.gssd."""
+    """Mounts with krb5p in specs without Kerberos, or on images masking rpc.gssd."""
     spec = subject.spec
     for mount in spec.mounts:
         if mount.protection is None or mount.protection.kind != KRB5P:
@@ -159,7 +159,7 @@ def krb5p_without_realm(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW545", Severity.ERROR)
 def gpudirect_on_encrypted(subject: Subject) -> Iterator[Problem]:
-    """Datasets that ask for GPUDirect Storage, and images that load its module, with a protected mount."""
+    """Datasets with GPUDirect Storage, and images loading its module, on a protected mount."""
     spec = subject.spec
     protected = {m.name: m for m in spec.mounts if m.protection is not None and m.protection.kind != CLEAR}
     for dataset in spec.datasets:
@@ -176,7 +176,7 @@ def gpudirect_on_encrypted(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW551", Severity.WARNING)
 def import_gate(subject: Subject) -> Iterator[Problem]:
-    """Datasets without a review, and those without a data key."""
+    """Datasets without a review or a data key."""
     spec = subject.spec
     kinds = {mount.name: mount.protection.kind for mount in spec.mounts if mount.protection is not None}
     for dataset in spec.datasets:
@@ -192,7 +192,7 @@ def import_gate(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW546", Severity.ERROR)
 def building_links_in_clear(subject: Subject) -> Iterator[Problem]:
-    """Uplinks that leave the building without MACsec."""
+    """Uplinks leaving the building without MACsec."""
     for fabric in subject.spec.fabrics:
         for tier in fabric.tiers:
             if tier.up is not None and tier.up.leaves_building and tier.up.macsec is None:
@@ -202,7 +202,7 @@ def building_links_in_clear(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW547", Severity.ERROR)
 def macsec_not_supported(subject: Subject) -> Iterator[Problem]:
-    """Uplinks with a MACsec profile whose cipher one of both ends lacks."""
+    """Uplinks with a MACsec cipher not supported at both ends."""
     spec = subject.spec
     for skeleton in subject.skeleton.fabrics:
         for tier, above in skeleton.joined_tiers():
@@ -222,7 +222,7 @@ def _encrypts(model: HardwareModel, cipher: str) -> bool:
 
 @rule("CW548", Severity.ERROR)
 def macsec_fails_open(subject: Subject) -> Iterator[Problem]:
-    """MACsec profiles that allow unprotected traffic."""
+    """MACsec profiles permitting unprotected traffic."""
     for profile in subject.spec.encryption.macsec:
         if profile.unprotected != "drop":
             message = f"Profile {profile.name} lets frames pass that are not encrypted."

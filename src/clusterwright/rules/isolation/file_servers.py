@@ -1,4 +1,4 @@
-"""CW575 and CW576: NFS servers outside of the spec, by address or by name."""
+"""CW575 and CW576: external NFS servers, by address or by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIGITS = frozenset("0123456789.")
 
 @rule("CW575", Severity.ERROR)
 def file_server_without_an_address(subject: Subject) -> Iterator[Problem]:
-    """Mounts whose server outside of the spec has no address there, or which are written so that no client asks it."""
+    """External servers without an address in the spec, and exports invalid for NFS."""
     for mount in subject.spec.mounts:
         if mount.server is not None:
             yield from _misnamed(mount, mount.server)
@@ -48,7 +48,7 @@ def _not_exported(mount: Mount, server: str) -> Iterator[Problem]:
 
 @rule("CW576", Severity.ERROR)
 def file_server_out_of_reach(subject: Subject) -> Iterator[Problem]:
-    """Servers outside of the spec with an address of its own networks, or of a version that nodes do not have."""
+    """External servers with an address of the cluster's own networks, or of an IP version missing on the nodes."""
     spec = subject.spec
     for mount in spec.mounts:
         for address in mount.server_addresses:
@@ -67,7 +67,7 @@ def file_server_out_of_reach(subject: Subject) -> Iterator[Problem]:
 
 
 def _versions_of(spec: ClusterSpec, node_group: str) -> frozenset[int]:
-    """The versions of IP that nodes of a group have on Ethernet: any where a provider assigns their addresses."""
+    """The IP versions of a node group on Ethernet; both if a provider assigns the addresses."""
     versions: set[int] = set()
     for fabric in spec.fabrics:
         if fabric.technology == "infiniband" or all(attach.nodes != node_group for attach in fabric.attach):

@@ -1,4 +1,4 @@
-"""CW230, CW231: filters at hosts' ports that are larger than anybody says a chip takes, and too large to be made."""
+"""CW230, CW231: host filters larger than the published limit of a chip, and filters too large to render."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.hardware.systems import ONE_ENTRY_EACH, system_of
 from clusterwright.spec.text.document import Path
 
-# Few publish a figure for a chip (`chip_rules` of a system): what a list takes depends on profiles and on what else is
-# in the tables. This is about what the smallest of the tables that are published holds (FBOSS: five of 256).
+# Few vendors publish a figure for a chip (`chip_rules` of a system): the space of a list depends on profiles and on the
+# other contents of the tables. This is about the size of the smallest published tables (FBOSS: five of 256).
 _ASK_ABOVE = 1_000
-_MOST = 50_000  # a file has 400 bytes for each on NVUE: 20 MB for a switch, which every proof reads
+_MOST = 50_000  # 400 bytes each in a file of NVUE: 20 MB for a switch, read by every proof
 
 
 Limit = Callable[[HardwareModel, int], int]
-"""The entries of filters, by a switch's model and the IP version, beyond which a switch is told."""
+"""The number of filter entries above which a switch is reported, by its model and the IP version."""
 
 
 class _Fullest(NamedTuple):
-    """The switch of a fabric with most entries, and the number of switches above the threshold."""
+    """The switch of a fabric with the most entries, and the number of other switches above the threshold."""
 
     switch: str
     model: HardwareModel
@@ -35,7 +35,7 @@ class _Fullest(NamedTuple):
 
 @rule("CW230", Severity.WARNING)
 def unbounded_filters(subject: Subject) -> Iterator[Problem]:
-    """Fabrics whose switches have more entries in filters than their chip holds, or than anybody says that it does."""
+    """Fabrics with more filter entries at a switch than its chip holds, or than 1,000 at a chip of unknown size."""
     for fabric, most in _beyond(subject, asked_above).items():
         if most.entries > _MOST:
             continue
@@ -53,7 +53,7 @@ def unbounded_filters(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW231", Severity.ERROR)
 def oversized_filters(subject: Subject) -> Iterator[Problem]:
-    """Fabrics whose switches would have filters that no chip takes and that render and verify cannot hold."""
+    """Fabrics with filters at a switch too large for any chip, for rendering and for verification."""
     for fabric, most in _beyond(subject, _most).items():
         yield Problem(
             _place(subject, fabric),
@@ -65,13 +65,13 @@ def oversized_filters(subject: Subject) -> Iterator[Problem]:
 
 
 def _published(model: HardwareModel, version: int) -> int | None:
-    """The rules that a model's chip holds; None where nobody publishes it."""
+    """The published number of rules of a model's chip; None without one."""
     system = system_of(model)
     return None if system is None else system.rules_on(model.asic, version)
 
 
 def asked_above(model: HardwareModel, version: int) -> int:
-    """The entries beyond which a switch is told: what its chip holds, or a figure of ours where nobody says."""
+    """The entries above which a switch is reported: the limit of its chip, or 1,000 without a published one."""
     return _published(model, version) or _ASK_ABOVE
 
 
@@ -81,7 +81,7 @@ def _most(model: HardwareModel, version: int) -> int:
 
 
 def _place(subject: Subject, name: str) -> Path:
-    """The addressing of a fabric in the spec: its filters are of its hosts."""
+    """The place of a fabric's addressing in the spec."""
     fabric = subject.spec.fabric(name)
     return (*fabric.path, "addressing") if fabric is not None else ()
 
@@ -91,7 +91,7 @@ def _more(most: _Fullest, fabric: str) -> str:
 
 
 def _beyond(subject: Subject, limit: Limit) -> dict[str, _Fullest]:
-    """By fabric, the fullest switch of a system without a known bound; nothing where every one is below a limit."""
+    """The fullest switch of each fabric above a limit, among systems without a known bound."""
     spec = subject.spec
     if not spec.flows or not spec.zones or not _may_exceed(subject, limit):
         return {}
@@ -99,7 +99,7 @@ def _beyond(subject: Subject, limit: Limit) -> dict[str, _Fullest]:
 
 
 def _may_exceed(subject: Subject, limit: Limit) -> bool:
-    """Whether any switch may have more entries, from the skeleton: most specs need no plan for this."""
+    """True if a switch may exceed the limit, by the skeleton: most specs need no plan for this."""
     bound = subject.filter_bound
     for fabric in bound.skeleton.fabrics:
         if fabric.fabric.addressing is None:

@@ -1,4 +1,4 @@
-"""CW514, CW515: flows to and from the internet that would open an isolated zone, or that nothing carries."""
+"""CW514, CW515: internet flows opening an isolated zone, or without a path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clusterwright.spec.zone_reach import InternetFlow, internet_flows, lives_on
 
 @rule("CW514", Severity.ERROR)
 def opened_beside(subject: Subject) -> Iterator[Problem]:
-    """Flows between the internet and a zone that has machines of an isolated zone."""
+    """Flows between the internet and a zone sharing machines with an isolated zone."""
     spec = subject.spec
     for internet in internet_flows(spec):
         if internet.zone.isolated:
@@ -31,7 +31,7 @@ def opened_beside(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW515", Severity.ERROR)
 def internet_not_carried(subject: Subject) -> Iterator[Problem]:
-    """Flows between the internet and a zone that has no default route to it."""
+    """Flows between the internet and a zone without a default route to it."""
     for internet in internet_flows(subject.spec):
         reason = _why_not_carried(subject, internet)
         if reason is not None:
@@ -41,7 +41,7 @@ def internet_not_carried(subject: Subject) -> Iterator[Problem]:
 
 
 def _other_key(internet: InternetFlow) -> str:
-    """The key of the flow that names the cluster's zone."""
+    """The key of the flow with the cluster's zone."""
     return "from" if internet.is_outward else "to"
 
 
@@ -61,7 +61,7 @@ def _isolated_with_the_same_machines(spec: ClusterSpec, zone: Zone) -> Zone | No
 
 
 def _why_not_carried(subject: Subject, internet: InternetFlow) -> tuple[str, str] | None:
-    """The missing condition and its remedy; None where nodes of the zone get a default route."""
+    """The missing condition and its remedy; None for a zone with a default route on its nodes."""
     spec = subject.spec
     members = members_of(spec, internet.zone)
     if not members:
@@ -84,7 +84,7 @@ def _why_not_carried(subject: Subject, internet: InternetFlow) -> tuple[str, str
 
 
 def _border_by_fabric(subject: Subject) -> Mapping[str, str]:
-    """The first border of each fabric that has one."""
+    """The first border of each fabric with borders."""
     fabric_by_switch: dict[str, str] = {}
     for skeleton in subject.skeleton.fabrics:
         fabric_by_switch.update((seat.name, skeleton.fabric.name) for seat in skeleton.seats)

@@ -1,4 +1,4 @@
-"""CW560 to CW563: IP over InfiniBand, and Lustre that finds its servers by it."""
+"""CW560 to CW563: IP over InfiniBand, and Lustre over it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _carried(spec: ClusterSpec) -> Iterator[tuple[Fabric, Partition, Ipoib]]:
 
 @rule("CW560", Severity.ERROR)
 def lustre_over_infiniband(subject: Subject) -> Iterator[Problem]:
-    """Mounts of Lustre over InfiniBand whose servers, or whose nodes, have no address there."""
+    """Lustre mounts over InfiniBand with servers or nodes without an address there."""
     spec = subject.spec
     for mount in spec.mounts:
         if uses_rdma(mount):
@@ -49,7 +49,7 @@ def lustre_over_infiniband(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW561", Severity.ERROR)
 def cannot_carry(subject: Subject) -> Iterator[Problem]:
-    """IP over InfiniBand where the subnet manager, the membership, the adapter or the image does not allow it."""
+    """IP over InfiniBand not supported by the subnet manager, membership, adapter or image."""
     spec = subject.spec
     for fabric, partition, carried in _carried(spec):
         if fabric.subnet_manager is not None and fabric.subnet_manager.kind == UFM:
@@ -94,7 +94,7 @@ def _unable(
 
 @rule("CW562", Severity.ERROR)
 def addresses_over_infiniband(subject: Subject) -> Iterator[Problem]:
-    """Addresses of IP over InfiniBand that are of another version or network, too few, or somebody else's."""
+    """Addresses of IP over InfiniBand of another version or network, too few, or shared with a server."""
     spec = subject.spec
     nids = chain.from_iterable(map(nids_of, spec.mounts))
     servers = {address for address, network in nids if network.startswith("o2ib")}
@@ -123,7 +123,7 @@ def addresses_over_infiniband(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW563", Severity.ERROR)
 def one_name_two_things(subject: Subject) -> Iterator[Problem]:
-    """Interfaces that have another's name, and networks of LNet that nodes cannot have side by side."""
+    """Interfaces with a name already in use, and conflicting LNet networks of a node."""
     spec = subject.spec
     for group in spec.node_groups:
         taken = {nic.interface for nic in group.model.nics}

@@ -1,4 +1,4 @@
-"""CW5xx: what is closed stays closed, and nothing fails open."""
+"""CW5xx: zones, prefixes and partitions stay closed, and nothing fails open."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from clusterwright.spec.isolation import INTERNET, WITH_PORTS, Network, Zone
 from clusterwright.spec.model import ClusterSpec, Mount
 from clusterwright.spec.zone_reach import lives_on, zones_of
 
-# The whole of IPv6's private space (RFC 4193) is short, and no part of the internet.
+# IPv6's private space (RFC 4193): a short prefix outside the internet.
 PRIVATE_IPV6 = IPv6Network("fc00::/7")
 
 
 @rule("CW501", Severity.ERROR)
 def internet_zone(subject: Subject) -> Iterator[Problem]:
-    """Zones with a default route, a prefix that spans far more than an owner has, or with others as much in parts."""
+    """Zones with a default route or a very short prefix, and zones adding up to one."""
     yield from _short_prefixes(subject.spec)
     yield from _internet_in_parts(subject.spec)
 
@@ -48,7 +48,7 @@ def _short_prefixes(spec: ClusterSpec) -> Iterator[Problem]:
 
 
 def _internet_in_parts(spec: ClusterSpec) -> Iterator[Problem]:
-    """The zone whose prefixes, together with those of the zones before it, are too much of the internet."""
+    """The first zone covering too much of the internet together with the zones before it."""
     prefixes: list[Network] = []
     before: list[Zone] = []
     for zone in spec.zones:
@@ -75,7 +75,7 @@ def _is_internet(network: Network) -> bool:
 
 @rule("CW502", Severity.ERROR)
 def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
-    """Zone prefixes that overlap the host pools of the cluster's own fabrics."""
+    """Zone prefixes overlapping the host pools of the cluster's own fabrics."""
     spec = subject.spec
     addressed = [(fabric.name, fabric.addressing.hosts) for fabric in spec.fabrics if fabric.addressing]
     for fabric in spec.fabrics:
@@ -102,7 +102,7 @@ def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW564", Severity.ERROR)
 def zone_of_no_source(subject: Subject) -> Iterator[Problem]:
-    """Zone prefixes and pools of hosts with addresses that no packet from a network bears as its source."""
+    """Zone prefixes and host pools of addresses never used as a source."""
     spec = subject.spec
     for zone in spec.zones:
         for index, network in enumerate(zone.prefixes):
@@ -118,7 +118,7 @@ def zone_of_no_source(subject: Subject) -> Iterator[Problem]:
 
 
 def _never_a_source(network: Network) -> Network | None:
-    """The part of RFC 6890's addresses that a network shares."""
+    """The range of RFC 6890 overlapping ``network``; None without one."""
     for never in NEVER_A_SOURCE:
         if never.version == network.version and never.overlaps(network):
             return never
@@ -127,7 +127,7 @@ def _never_a_source(network: Network) -> Network | None:
 
 @rule("CW503", Severity.ERROR)
 def unpinned_nfs(subject: Subject) -> Iterator[Problem]:
-    """NFS mounts whose options do not pin a version 4."""
+    """NFS mounts without a pinned version 4."""
     for mount in subject.spec.mounts:
         if not is_nfs(mount):
             continue
@@ -148,7 +148,7 @@ def _is_in_clear(mount: Mount) -> bool:
 
 @rule("CW504", Severity.ERROR)
 def pkey_twice(subject: Subject) -> Iterator[Problem]:
-    """P_Keys of a fabric that two partitions share, and the default one."""
+    """P_Keys of two partitions of a fabric, and the default one."""
     for fabric in subject.spec.fabrics:
         owner: dict[int, str] = {}
         for partition in fabric.partitions:
@@ -179,7 +179,7 @@ def ports_without_protocol(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW507", Severity.ERROR)
 def cut_off_nodes(subject: Subject) -> Iterator[Problem]:
-    """Node groups with an image that are in no zone, or whose zones no flow leads to."""
+    """Node groups with an image and without a zone, or without a flow to their zones."""
     spec = subject.spec
     entered = {flow.target for flow in spec.flows}
     for group in spec.node_groups:
@@ -188,9 +188,9 @@ def cut_off_nodes(subject: Subject) -> Iterator[Problem]:
             continue
         image = spec.image(group.image)
         if image is not None and not image.owns(FILTER):
-            continue  # somebody else's filter decides
+            continue  # the filter of the existing system decides
         if zones and not any(lives_on(spec, zone) for zone in spec.zones if zone.name in zones):
-            continue  # on InfiniBand alone: there is no address that a flow could lead to, as CW524 says
+            continue  # on InfiniBand alone, without an address for a flow (CW524)
         if zones:
             message = f"No flow leads to {group.name}: its firewall would deny everything, SSH too."
             hint = f"Add a flow to zone {zones[0]}, such as SSH from the services."
@@ -203,7 +203,7 @@ def cut_off_nodes(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW508", Severity.WARNING)
 def idle_zone(subject: Subject) -> Iterator[Problem]:
-    """Zones of prefixes alone that are at neither end of a flow."""
+    """Zones of prefixes alone without a flow."""
     named = {flow.source for flow in subject.spec.flows} | {flow.target for flow in subject.spec.flows}
     for zone in subject.spec.zones:
         if zone.prefixes and not zone.nodes and not zone.fabrics and zone.name not in named:

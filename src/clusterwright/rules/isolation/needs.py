@@ -1,7 +1,7 @@
-"""CW505, CW609, CW614, CW621 and CW622 to CW626: requests between machines that no flow permits.
+"""CW505, CW609, CW614, CW621 and CW622 to CW626: traffic between machines without a flow permitting it.
 
-What they need is one table (``intent/needs``); a rule here is a part of it, and lists nothing itself. CW559:
-have nodes the client of what storage of others speaks? CW429: does it speak the nodes' version of IP?
+One table lists the required traffic (``intent/needs``); each rule checks a part of it. CW559 checks the nodes' client
+for external storage, CW429 its support for the nodes' IP version.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from clusterwright.spec.model import ClusterSpec
 
 @rule("CW505", Severity.ERROR)
 def mount_without_flow(subject: Subject) -> Iterator[Problem]:
-    """Mounts whose nodes have no flow to the storage they mount, or none that carries NFS."""
+    """Mounts without a flow from their nodes to the storage, or without one for NFS."""
     yield from _unmet(subject.spec, hosts.mounts(subject.spec))
 
 
 @rule("CW609", Severity.ERROR)
 def unreachable_service(subject: Subject) -> Iterator[Problem]:
-    """The site's servers against the flows that leave zones with nodes that have an image."""
+    """Traffic from nodes with an image to the site's servers, compared with the flows."""
     yield from _unmet(subject.spec, hosts.site(subject.spec))
 
 
 @rule("CW614", Severity.ERROR)
 def bootstrap_ports(subject: Subject) -> Iterator[Problem]:
-    """The range of ports that listeners of a job get, against the flows inside their zone."""
+    """The port range of a job's listeners, compared with the flows inside their zone."""
     spec = subject.spec
     for image in spec.images:
         path, ports = jobs.listening_ports(image)
@@ -47,31 +47,31 @@ def bootstrap_ports(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW621", Severity.ERROR)
 def execution_flow(subject: Subject) -> Iterator[Problem]:
-    """Execution nodes to which no flow leads from the controller."""
+    """Execution nodes without a flow from the controller."""
     yield from _unmet(subject.spec, hosts.mesh(subject.spec, _group_of(subject)))
 
 
 @rule("CW622", Severity.ERROR)
 def boot_flows(subject: Subject) -> Iterator[Problem]:
-    """Requests of machines that boot or install, against the flows to zones of kind boot."""
+    """Traffic of booting and installing machines, compared with the flows to zones of kind boot."""
     yield from _unmet(subject.spec, booting.booting(subject.spec))
 
 
 @rule("CW623", Severity.ERROR)
 def scheduler_flows(subject: Subject) -> Iterator[Problem]:
-    """Traffic of Slurm's daemons and commands and of the kubelet, against the flows."""
+    """Traffic of Slurm's daemons and commands and of the kubelet, compared with the flows."""
     yield from _unmet(subject.spec, (*jobs.slurm(subject.spec), *jobs.kueue(subject.spec)))
 
 
 @rule("CW624", Severity.ERROR)
 def job_flows(subject: Subject) -> Iterator[Problem]:
-    """PyTorch's rendezvous and RoCE, against the flows inside the zone of the nodes."""
+    """PyTorch's rendezvous and RoCE, compared with the flows inside the nodes' zone."""
     yield from _unmet(subject.spec, (need for need in jobs.jobs(subject.spec) if need.topic != jobs.LISTENERS))
 
 
 @rule("CW625", Severity.ERROR)
 def management_flows(subject: Subject) -> Iterator[Problem]:
-    """SSH to machines with an image, and traffic of management ports, against the flows."""
+    """SSH to machines with an image, and traffic of management ports, compared with the flows."""
     spec = subject.spec
     yield from _unmet(
         spec, (*hosts.deployment(spec, _group_of(subject)), *hosts.metrics(spec), *switches.switches(spec))
@@ -80,7 +80,7 @@ def management_flows(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW626", Severity.ERROR)
 def secret_flows(subject: Subject) -> Iterator[Problem]:
-    """Where host keys and tickets come from, against the flows."""
+    """Traffic to the sources of host keys and tickets, compared with the flows."""
     yield from _unmet(subject.spec, hosts.secrets(subject.spec))
 
 
@@ -90,7 +90,7 @@ def _group_of(subject: Subject) -> Mapping[str, str]:
 
 
 def _unmet(spec: ClusterSpec, needs: Iterable[Need]) -> Iterator[Problem]:
-    """The needs that no flow meets, each once; nothing of groups that CW507 finds cut off altogether."""
+    """The needs without a flow, each once; without groups entirely cut off, which CW507 reports."""
     entered = {flow.target for flow in spec.flows}
     reported: set[tuple[object, ...]] = set()
     for need in needs:
@@ -130,7 +130,9 @@ def _says(spec: ClusterSpec, need: Need) -> tuple[str, str]:
 
 
 def _zone(spec: ClusterSpec, party: Party, *, booting: bool) -> str | None:
-    """The zone to name: the first that a party is in that is of kind boot, for what boots, or of another kind."""
+    """The zone for the hint: the first of kind boot for a booting party, else the first of another kind, else the
+    first.
+    """
     return next(iter((*_fitting_zones(spec, party, booting=booting), *(party.zones or ()))), None)
 
 
@@ -139,9 +141,9 @@ def _fitting_zones(spec: ClusterSpec, party: Party, *, booting: bool) -> list[st
 
 
 def _flow_that_meets(spec: ClusterSpec, need: Need) -> str | None:
-    """The flow of the hint as JSON, with a name and a reason; None where the hint leaves something open.
+    """The flow of the hint as JSON, with a name and a reason; None if the hint leaves a choice open.
 
-    It leaves open which ports, and which zone where a party is in several. Nothing leads to the internet by itself.
+    A choice remains for `any` protocol and for a party in several zones. A flow with the internet is never proposed.
     """
     sources = _fitting_zones(spec, need.who, booting=False)
     targets = _fitting_zones(spec, need.whom, booting=need.booting)
@@ -169,7 +171,7 @@ def _free_name(spec: ClusterSpec, name: str) -> str:
 
 @rule("CW559", Severity.ERROR)
 def client_of_storage(subject: Subject) -> Iterator[Problem]:
-    """Mounts of a file system outside the kernel on nodes whose image does not bring its client."""
+    """Mounts of a file system outside the kernel on nodes without its client in their image."""
     spec = subject.spec
     for mount in spec.mounts:
         file_system = FILE_SYSTEMS.get(mount.type)
@@ -199,7 +201,7 @@ def _brings(image: Image, packages: tuple[str, ...], unit: str | None) -> bool:
 
 @rule("CW429", Severity.WARNING)
 def lustre_over_ipv6(subject: Subject) -> Iterator[Problem]:
-    """Mounts of Lustre over TCP whose nodes reach their storage over IPv6 alone."""
+    """Mounts of Lustre over TCP on nodes reaching their storage over IPv6 alone."""
     spec = subject.spec
     for mount in spec.mounts:
         if mount.type != "lustre" or mount.system is None or uses_rdma(mount):
@@ -212,7 +214,7 @@ def lustre_over_ipv6(subject: Subject) -> Iterator[Problem]:
 
 
 def _versions_between(spec: ClusterSpec, nodes: str, storage: str) -> set[int]:
-    """The versions of IP of the fabrics that two node groups are attached to, without the one for management."""
+    """The IP versions of the fabrics with both node groups attached; without the management network."""
     versions: set[int] = set()
     for fabric in spec.fabrics:
         attached = {attach.nodes for attach in fabric.attach}

@@ -1,4 +1,4 @@
-"""CW509 to CW512: InfiniBand partitions, against the zones whose isolation they carry."""
+"""CW509 to CW512: InfiniBand partitions, compared with the zones they isolate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clusterwright.spec.zone_reach import memberships_of, zones_of
 
 
 def _zones_on(spec: ClusterSpec, fabric: Fabric) -> dict[str, list[str]]:
-    """The node groups that a fabric attaches, by zone, in the spec's order."""
+    """The node groups attached to a fabric, by zone, in the spec's order."""
     attached = {attach.nodes for attach in fabric.attach}
     zones: dict[str, list[str]] = {}
     for group in spec.node_groups:
@@ -25,7 +25,7 @@ def _zones_on(spec: ClusterSpec, fabric: Fabric) -> dict[str, list[str]]:
 
 @rule("CW509", Severity.ERROR)
 def open_default(subject: Subject) -> Iterator[Problem]:
-    """Full default membership on fabrics that have partitions, or nodes of more than one zone."""
+    """Full default membership on fabrics with partitions or nodes of several zones."""
     for fabric in subject.spec.fabrics:
         manager = fabric.subnet_manager
         if manager is None or manager.default_membership != "full":
@@ -49,7 +49,7 @@ def open_default(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW510", Severity.ERROR)
 def joined_without_flow(subject: Subject) -> Iterator[Problem]:
-    """Pairs of zones that a partition lets reach each other, and between which no flow is allowed."""
+    """Pairs of zones joined by a partition without a flow between them."""
     flows = {frozenset((flow.source, flow.target)) for flow in subject.spec.flows}
     for fabric in subject.spec.fabrics:
         for partition in fabric.partitions:
@@ -65,7 +65,7 @@ def joined_without_flow(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW511", Severity.ERROR)
 def nobody_full(subject: Subject) -> Iterator[Problem]:
-    """Partitions with limited members alone, and `limited` zones that are in no partition."""
+    """Partitions of limited members alone, and `limited` zones missing in their partition."""
     for fabric in subject.spec.fabrics:
         for partition in fabric.partitions:
             if partition.zones and all(partition.membership_of(zone) == "limited" for zone in partition.zones):
@@ -80,7 +80,7 @@ def nobody_full(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW512", Severity.WARNING)
 def outside_partitions(subject: Subject) -> Iterator[Problem]:
-    """Node groups on a fabric with limited default membership that no partition of it takes in."""
+    """Node groups without a partition, on a fabric with limited default membership."""
     spec = subject.spec
     for fabric in spec.fabrics:
         manager = fabric.subnet_manager

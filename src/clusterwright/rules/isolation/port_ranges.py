@@ -1,4 +1,4 @@
-"""CW513 and CW693: port ranges that switches' filters do not restrict, and filters larger than the chips' tables."""
+"""CW513 and CW693: port ranges not enforced by switch filters, and filters larger than the chip's tables."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from clusterwright.spec.isolation import Flow, Zone
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.zone_reach import lives_on, members_of
 
-# The longest range that is listed port by port where filters know single ports only.
+# The longest range listed port by port in filters without range matching.
 MOST_PORTS = 64
 
 
 @rule("CW513", Severity.ERROR)
 def opened_whole(subject: Subject) -> Iterator[Problem]:
-    """Flows with a long range over an edge without ranges, to or from hosts without an image."""
+    """Flows with a long port range over switches without range matching, to or from hosts without an image."""
     spec = subject.spec
     for flow in spec.flows:
         if all(high - low < MOST_PORTS for low, high in flow.ports):
@@ -35,7 +35,7 @@ def opened_whole(subject: Subject) -> Iterator[Problem]:
 
 
 def _open(spec: ClusterSpec, flow: Flow) -> Iterator[tuple[str, str]]:
-    """Tier and node group that a flow or its replies pass unnarrowed, and reach."""
+    """The tiers passing a flow or its replies with any port, each with a node group receiving them."""
     source, target = spec.zone(flow.source), spec.zone(flow.target)
     if source is None or target is None:
         return
@@ -53,7 +53,7 @@ def _has_ranges(tier: Tier) -> bool:
 
 
 def _edges(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> Iterator[Tier]:
-    """The tiers that the members of a zone are cabled to; all hosts of the fabric are members of a zone without any."""
+    """The tiers cabled to a zone's members; for a zone without members, to all hosts of the fabric."""
     members = members_of(spec, zone)
     for attach in fabric.attach:
         for group in spec.node_groups:
@@ -62,11 +62,11 @@ def _edges(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> Iterator[Tier]:
                 tier = attached_tier(fabric, attach, group)
                 yield from () if tier is None else (tier,)
         if attach.is_management:
-            yield fabric.tiers[0]  # where the switches' own ports are
+            yield fabric.tiers[0]  # has the switches' management ports
 
 
 def _unfiltered(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> Iterator[str]:
-    """The members of a zone on a fabric that judge no packet themselves; a management port is nobody's filter."""
+    """The members of a zone on a fabric without a filter of their own; a management port never has one."""
     members = members_of(spec, zone)
     is_managed = fabric.is_management
     for group in spec.node_groups:
@@ -77,7 +77,7 @@ def _unfiltered(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> Iterator[str]:
 
 @rule("CW693", Severity.ERROR)
 def too_many_entries(subject: Subject) -> Iterator[Problem]:
-    """Fabrics with a switch whose hosts may send more than its filter tables hold; one problem for each fabric."""
+    """Fabrics with more filter entries at a switch than its tables hold; one problem for each fabric."""
     spec = subject.spec
     bounded: set[str] = set()
     for tier in spec.tiers:

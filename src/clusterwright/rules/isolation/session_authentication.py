@@ -1,4 +1,4 @@
-"""CW554, CW556: sessions with other owners are authenticated, by a method that both ends support."""
+"""CW554, CW556: authentication of sessions with other owners, by a method supported at both ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def open_border(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW556", Severity.ERROR)
 def one_sided_authentication(subject: Subject) -> Iterator[Problem]:
-    """Uplinks whose sessions ask for a method that the system at one of their ends does not have."""
+    """Uplinks with an authentication method not supported at one of their ends."""
     system_by_name = systems()
     for skeleton in subject.skeleton.fabrics:
         for lower, upper in skeleton.joined_tiers():

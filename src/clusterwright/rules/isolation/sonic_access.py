@@ -1,4 +1,4 @@
-"""CW175: patches of SONiC's configuration that open who may command or read the switch."""
+"""CW175: patches of SONiC's configuration loosening access to the switch."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 
 _FILE = "etc/sonic/config_db.json"
-# Tables that say who reaches the switch, from sonic-buildimage's yang models. A patch may add to them and tighten them;
-# what it takes away is what keeps somebody out, or what SONiC falls back from.
+# Tables controlling access to the switch, from sonic-buildimage's yang models. A patch may add to them and tighten
+# them; a removed entry opens access, or makes SONiC fall back to a default.
 _TABLES = frozenset(
     {
         *("AAA", "TACPLUS", "TACPLUS_SERVER", "RADIUS", "RADIUS_SERVER", "LDAP", "LDAP_SERVER"),
@@ -18,7 +18,7 @@ _TABLES = frozenset(
         *("SSH_SERVER", "TELEMETRY", "MGMT_VRF_CONFIG"),
     }
 )
-# The only values that keep closed what the field decides; a name stands for that field in any row of these tables.
+# The only closed values of each field, in any row of these tables.
 _CLOSED = {
     "failthrough": ("false",),
     "permit_root_login": ("no", "forced-commands-only"),
@@ -31,7 +31,7 @@ _CLOSED = {
     "snmp_user_permission": ("ro",),
 }
 _EMPTY = ("passkey", "password", "password_hash", "snmp_user_auth_password", "snmp_user_encryption_password")
-_ROW = 2  # keys on the way to a row: its table's and its own
+_ROW = 2  # keys in the path of a row: its table's and its own
 _METHODS = "login"
 _ACCOUNTS = ("LOCAL_USER", "USER", "USERS", "USER_TABLE")
 _WORDS = "SNMP_COMMUNITY"
@@ -39,7 +39,7 @@ _WORDS = "SNMP_COMMUNITY"
 
 @rule("CW175", Severity.ERROR)
 def opening_patch(subject: Subject) -> Iterator[Problem]:
-    """Patches that remove or loosen access control of a switch."""
+    """Patches removing or loosening access control of a switch."""
     fix = "Leave it out, and name people, servers and collectors under `site`."
     for item in subject.spec.extra_config:
         if item.file != _FILE:
@@ -49,7 +49,7 @@ def opening_patch(subject: Subject) -> Iterator[Problem]:
 
 
 def openings(patch: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Keys of a patch of config_db.json, each as the way to it, that let somebody in, and how."""
+    """The key path and the error of each entry in a patch of config_db.json that opens access."""
     for name, rows in patch.items():
         if name in _TABLES:
             yield from _loosened((name,), rows)
@@ -79,7 +79,7 @@ def _loosened(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ..
 
 
 def _items(value: Any) -> Sequence[Any]:
-    """The words of a field: one, a list of them, or several with commas between."""
+    """The values of a field: a single one, a list, or several separated by commas."""
     return value if isinstance(value, list) else str(value).split(",")
 
 

@@ -1,4 +1,4 @@
-"""CW356 to CW358, CW428, CW439 and CW440: drivers and services of GPUs, by vendor."""
+"""CW356 to CW358, CW428, CW439 and CW440: GPU drivers and services, by vendor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from clusterwright.spec.model import ClusterSpec, NodeGroup
 
 @rule("CW356", Severity.WARNING)
 def gpus_without_driver(subject: Subject) -> Iterator[Problem]:
-    """Images that nodes with GPUs run, without a driver for these."""
+    """Images of nodes with GPUs without a GPU driver."""
     for image, groups in _images_with_gpus(subject.spec):
         if driven_vendor(image) is not None or image.driver_by_site is not None or image.is_existing:
             continue
@@ -47,7 +47,7 @@ def gpus_without_driver(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW357", Severity.ERROR)
 def unwritten_accelerators(subject: Subject) -> Iterator[Problem]:
-    """GPUs for which nothing is written, drivers of another vendor, and containers without their device files."""
+    """GPUs without support, drivers of another vendor, and containers without device files."""
     for image, groups in _images_with_gpus(subject.spec):
         driver, driven = gpu_driver(image), driven_vendor(image)
         for group in groups:
@@ -66,7 +66,7 @@ def unwritten_accelerators(subject: Subject) -> Iterator[Problem]:
 
 
 def _containers(image: Image, vendor: Vendor) -> Iterator[Problem]:
-    """Device files that containers need of a vendor whose GPUs no program shows them."""
+    """Device files missing in containers, for a vendor without a program adding them."""
     if image.containers is None:
         return
     missing = [device for device in vendor.container_devices if device not in image.containers.devices]
@@ -78,7 +78,7 @@ def _containers(image: Image, vendor: Vendor) -> Iterator[Problem]:
 
 @rule("CW358", Severity.WARNING)
 def topology_that_nobody_writes(subject: Subject) -> Iterator[Problem]:
-    """`topology_file` for nodes of whose model no topology can be written."""
+    """`topology_file` for nodes of a model without a topology."""
     spec = subject.spec
     for nccl in spec.nccl_profiles:
         if not nccl.topology_file:
@@ -100,7 +100,7 @@ def topology_that_nobody_writes(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW439", Severity.ERROR)
 def fabric_manager(subject: Subject) -> Iterator[Problem]:
-    """Images for GPUs behind NVSwitches: a fabric manager of the driver's version, and what it starts."""
+    """Images for GPUs behind NVSwitches: a fabric manager of the driver's version, and its dependencies."""
     for image, groups in _images_with_gpus(subject.spec):
         driver, vendor = gpu_driver(image), driven_vendor(image)
         if driver is None or vendor is None or vendor.fabric_manager is None:
@@ -131,7 +131,7 @@ def _versions(image: Image, driver: Driver, manager: FabricManager, model: Hardw
 
 
 def _subnet_manager(image: Image, driver: Driver, manager: FabricManager, model: HardwareModel) -> Iterator[Problem]:
-    """NVLink's subnet manager, without which the fabric manager of newer NVSwitches sets up nothing."""
+    """NVLink's subnet manager, required by the fabric manager of newer NVSwitches."""
     path, wanted = (*driver.path, "packages"), manager.subnet_manager
     if all(package.name != wanted for package in all_packages_named(image)):
         message = f"The fabric manager of {model.name} starts NVLink's subnet manager, which {image.name} lacks."
@@ -145,7 +145,7 @@ def _subnet_manager(image: Image, driver: Driver, manager: FabricManager, model:
 
 @rule("CW428", Severity.WARNING)
 def fabric_manager_of_others(subject: Subject) -> Iterator[Problem]:
-    """Images with a fabric manager for nodes whose NVSwitches are set up elsewhere."""
+    """Images with a fabric manager for nodes with their NVSwitches set up elsewhere."""
     for image, groups in _images_with_gpus(subject.spec):
         driver, vendor = gpu_driver(image), driven_vendor(image)
         if driver is None or vendor is None or vendor.fabric_manager is None:
@@ -161,7 +161,7 @@ def fabric_manager_of_others(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW440", Severity.ERROR)
 def metrics_without_gpus(subject: Subject) -> Iterator[Problem]:
-    """Images with `gpu_metrics` and no driver for GPUs, or that no node with GPUs runs."""
+    """Images with `gpu_metrics` without a GPU driver, or without nodes with GPUs."""
     for image in subject.spec.images:
         if image.gpu_metrics is None:
             continue
@@ -179,7 +179,7 @@ def metrics_without_gpus(subject: Subject) -> Iterator[Problem]:
 
 
 def _images_with_gpus(spec: ClusterSpec) -> Iterator[tuple[Image, list[NodeGroup]]]:
-    """Images, each with the node groups with GPUs that run it."""
+    """Images, each with its node groups with GPUs."""
     for image in spec.images:
         groups = [group for group in spec.node_groups if group.image == image.name and group.model.gpus is not None]
         if groups:

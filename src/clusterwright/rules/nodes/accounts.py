@@ -1,4 +1,4 @@
-"""CW166 and CW167: accounts called as one of the system, and operators' keys that OpenSSH does not read."""
+"""CW166 and CW167: accounts with the name of a system account, and operators' keys invalid for OpenSSH."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.text.ssh_key import ssh_key_defect
 
-# base-passwd's passwd.master (Debian 12, Ubuntu 24.04), setup's /etc/passwd (Rocky 9), the accounts that systemd's
-# units make by sysusers.d, and those of packages that images install.
+# base-passwd's passwd.master (Debian 12, Ubuntu 24.04), setup's /etc/passwd (Rocky 9), the accounts of systemd's units
+# by sysusers.d, and those of packages installed by images.
 _DEBIAN = (
     "root daemon bin sys sync games man lp mail news uucp proxy www-data backup list irc _apt nobody messagebus sshd "
     "polkitd tss syslog uuidd tcpdump landscape pollinate fwupd-refresh usbmux dhcpcd _chrony statd _rpc"
@@ -22,7 +22,7 @@ SYSTEM_ACCOUNTS = frozenset(f"{_DEBIAN} {_RED_HAT} {_SYSTEMD} {_PACKAGES}".split
 
 @rule("CW166", Severity.ERROR)
 def accounts_of_the_system(subject: Subject) -> Iterator[Problem]:
-    """Users of images called as an account that a distribution or a package makes with another number."""
+    """Image users with the name of an account made by a distribution or a package."""
     for image in subject.spec.images:
         for user in image.users:
             if user.name in SYSTEM_ACCOUNTS:
@@ -32,7 +32,7 @@ def accounts_of_the_system(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW167", Severity.ERROR)
 def unreadable_keys(subject: Subject) -> Iterator[Problem]:
-    """Operators' public keys that OpenSSH passes over, so that their owners cannot log in."""
+    """Operators' public keys ignored by OpenSSH: their owners cannot log in."""
     for operator in subject.spec.site.operators:
         for index, key in enumerate(operator.keys):
             defect = ssh_key_defect(key)

@@ -1,4 +1,4 @@
-"""CW640: images against the processors of the nodes that run them."""
+"""CW640: images, compared with the processors of their nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clusterwright.spec.hardware.models import IMAGE_ARCH
 
 @rule("CW640", Severity.ERROR)
 def image_of_another_architecture(subject: Subject) -> Iterator[Problem]:
-    """Nodes whose processors cannot run their image or its installer."""
+    """Nodes with processors of another architecture than their image."""
     for group in subject.spec.node_groups:
         image = subject.spec.image(group.image or "")
         if image is None or image.is_existing or group.model.runs_images:

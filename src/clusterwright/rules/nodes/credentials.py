@@ -16,7 +16,7 @@ _PRIVATE = ("private_key", "keytab", "watch_key")
 
 @rule("CW629", Severity.WARNING)
 def brought_by_nobody(subject: Subject) -> Iterator[Problem]:
-    """Files that nodes with an image read and that `credentials` does not name, each once."""
+    """Files read by nodes with an image and missing in `credentials`, each once."""
     reported: set[str] = set()
     for group in subject.spec.node_groups:
         for credential in credentials_of(subject.spec, group.name):
@@ -29,7 +29,7 @@ def brought_by_nobody(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW630", Severity.WARNING)
 def told_to_anybody(subject: Subject) -> Iterator[Problem]:
-    """Images in memory without kept host keys, whose nodes a deployment brings secrets."""
+    """In-memory images without kept host keys, on nodes with secrets copied by a deployment."""
     spec = subject.spec
     for image in spec.images:
         if spec.boot is None or image.delivery != "memory" or image.host_keys is not None:
@@ -42,7 +42,7 @@ def told_to_anybody(subject: Subject) -> Iterator[Problem]:
 
 
 def _secrets(spec: ClusterSpec, group: NodeGroup) -> Iterator[str]:
-    """The names of secrets that a deployment brings nodes of a group."""
+    """The names of secrets copied by a deployment to nodes of a group."""
     image = spec.image(group.image or "")
     origins = [
         brought(spec, credential) for credential in credentials_of(spec, group.name) if credential.key in _PRIVATE

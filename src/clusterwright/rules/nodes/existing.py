@@ -1,4 +1,4 @@
-"""CW107 to CW109, CW123 and CW124: nodes with an operating system of another owner, and settings outside `takes`."""
+"""CW107 to CW109, CW123 and CW124: nodes with another owner's operating system, and settings outside `takes`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from clusterwright.spec.image import ACCOUNTS, FILTER, HEALTH, LIMITS, MOUNTS, N
 from clusterwright.spec.model import ClusterSpec, Mount
 from clusterwright.spec.text.document import Path
 
-# What a promise leans on in every node that has a part in it.
+# The parts of a node required by each promise.
 _PARTS_OF_PROMISES: Mapping[str, tuple[str, ...]] = {
     "no-internet": (FILTER, NETWORK),
     "owner-only": (FILTER, NETWORK, ACCOUNTS),
     "verified-always": (FILTER, HEALTH),
 }
-# Promises about the whole system of a node: its memory, its mounts, and what lies on its disks.
+# Promises about the whole system of a node: its memory, its mounts and its disks.
 _OF_THE_SYSTEM = frozenset({"encrypted-path", "memory-only"})
-# Keys of an image that change nothing where their part, or the system itself (None), is somebody else's.
+# Keys of an image without effect if another owner manages their part, or the system itself (None).
 _PART_OF_KEY: Mapping[str, str | None] = {
     "repositories": None,
     "kernel": None,
@@ -41,7 +41,7 @@ _PART_OF_KEY: Mapping[str, str | None] = {
 
 @rule("CW107", Severity.ERROR)
 def parts_of_own_image(subject: Subject) -> Iterator[Problem]:
-    """Images that name parts though all of their nodes is ours."""
+    """Images with `takes` though delivered as a whole."""
     for image in subject.spec.images:
         if image.takes and not image.is_existing:
             message = f"{image.name} is delivered as a whole, and `takes` names parts of another owner's system."
@@ -51,7 +51,7 @@ def parts_of_own_image(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW108", Severity.ERROR)
 def promise_beyond_parts(subject: Subject) -> Iterator[Problem]:
-    """Promises that depend on a part of a node that another owner manages."""
+    """Promises depending on a part of a node managed by another owner."""
     spec = subject.spec
     for promise in spec.promises:
         for image in _existing_in_use(spec):
@@ -72,7 +72,7 @@ def promise_beyond_parts(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW109", Severity.ERROR)
 def key_of_somebody_elses(subject: Subject) -> Iterator[Problem]:
-    """Keys of images that change nothing on nodes which somebody else installed."""
+    """Image keys without effect on nodes installed by another owner."""
     for image in (image for image in subject.spec.images if image.is_existing):
         written = subject.spec.document.at(image.path)
         for key, part in _PART_OF_KEY.items():
@@ -86,7 +86,7 @@ def key_of_somebody_elses(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW123", Severity.ERROR)
 def mount_on_somebody_elses(subject: Subject) -> Iterator[Problem]:
-    """Mounts and scratch disks on nodes whose system is somebody else's, where nothing here makes them."""
+    """Mounts and scratch disks not set up on nodes with another owner's system."""
     spec = subject.spec
     for mount in spec.mounts:
         for place, name, image in _on_existing(spec, mount.nodes, mount.path):
@@ -106,7 +106,7 @@ def mount_on_somebody_elses(subject: Subject) -> Iterator[Problem]:
 
 
 def _on_existing(spec: ClusterSpec, nodes: Iterable[str], path: Path) -> Iterator[tuple[Path, str, Image]]:
-    """The node groups whose system is somebody else's, each with its place under ``path`` and its image."""
+    """The node groups with another owner's system, each with its place under ``path`` and its image."""
     for index, name in enumerate(nodes):
         group = spec.node_group(name)
         image = spec.image((group.image if group is not None else None) or "")
@@ -115,14 +115,14 @@ def _on_existing(spec: ClusterSpec, nodes: Iterable[str], path: Path) -> Iterato
 
 
 def _is_mounted_without_programs(spec: ClusterSpec, mount: Mount) -> bool:
-    """Whether the unit of a mount is all that it needs beside its client."""
+    """True if a mount needs nothing beside its unit and its client."""
     is_gated = any(dataset.mount == mount.name for dataset in spec.datasets)
     return not is_gated and (mount.protection is None or mount.protection.kind in {CLEAR, CLIENT_SIDE})
 
 
 @rule("CW124", Severity.ERROR)
 def parts_that_start_others(subject: Subject) -> Iterator[Problem]:
-    """Slurm's settings on nodes without the programs that they start: every job would end in its prolog."""
+    """Slurm's settings on nodes without the programs they start: every job would end in its prolog."""
     spec = subject.spec
     slurms = (scheduler for scheduler in spec.schedulers if scheduler.slurm is not None)
     placed = set(chain.from_iterable(scheduler.nodes for scheduler in slurms))

@@ -1,4 +1,4 @@
-"""CW570 to CW574: the server of first contact, the devices that it identifies, and the files that it serves."""
+"""CW570 to CW574: the boot server for switches, the devices it identifies, and the files it serves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _IPV6 = 6
 
 @rule("CW570", Severity.ERROR)
 def nobody_to_serve(subject: Subject) -> Iterator[Problem]:
-    """A server that no management network can ask, or that Kea could not hear it on."""
+    """A boot server not reachable from a management network, or unsuitable for Kea."""
     spec, section = subject.spec, subject.spec.first_contact
     if section is None:
         return
@@ -60,7 +60,7 @@ def nobody_configures(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW572", Severity.WARNING)
 def unknown_devices(subject: Subject) -> Iterator[Problem]:
-    """Devices that nothing tells from others when they ask for an address."""
+    """Devices not identified in their DHCP request."""
     section = subject.spec.first_contact
     if section is None:
         return
@@ -74,7 +74,7 @@ def unknown_devices(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW573", Severity.WARNING)
 def unserved_systems(subject: Subject) -> Iterator[Problem]:
-    """Switches that get their address, and no first configuration."""
+    """Switches with an address from the boot server and without a first configuration."""
     section = subject.spec.first_contact
     if section is None:
         return
@@ -98,7 +98,7 @@ def _reason(system: System, version: int) -> str:
 
 @rule("CW574", Severity.ERROR)
 def installers(subject: Subject) -> Iterator[Problem]:
-    """Installers of systems that ONIE does not install, that no switch runs, or that are named twice."""
+    """Installers of systems not supported by ONIE, not in use, or listed twice."""
     section = subject.spec.first_contact
     if section is None:
         return

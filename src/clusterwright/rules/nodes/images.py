@@ -15,7 +15,7 @@ from clusterwright.spec.kernel_settings import dotted
 from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
 from clusterwright.spec.text.document import Path
 
-# Settings that modern kernels accept and ignore, or do not have.
+# Settings ignored by modern kernels, or removed from them.
 DEAD_SYSCTLS = {
     "net.ipv4.tcp_low_latency": "does nothing since Linux 4.14",
     "net.ipv4.tcp_tw_recycle": "was removed in Linux 4.12",
@@ -24,7 +24,7 @@ DEAD_SYSCTLS = {
 
 @rule("CW601", Severity.WARNING)
 def dead_sysctl(subject: Subject) -> Iterator[Problem]:
-    """Settings that do nothing on the kernels that GPU nodes run."""
+    """Kernel settings without effect on the kernels of GPU nodes."""
     for image in subject.spec.images:
         for name in image.sysctl:
             dead = DEAD_SYSCTLS.get(dotted(name))
@@ -34,7 +34,7 @@ def dead_sysctl(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW602", Severity.ERROR)
 def block_sizes(subject: Subject) -> Iterator[Problem]:
-    """Block sizes of the scheduler against Slurm's rule, and against the base block."""
+    """Block sizes of the scheduler, compared with Slurm's rule and with the base block."""
     for slurm, nodes in ((scheduler.slurm, scheduler.nodes) for scheduler in subject.spec.schedulers):
         if slurm is not None:
             yield from _sizes(subject.spec, slurm, nodes)
@@ -71,7 +71,7 @@ def _has_level(group: NodeGroup, level: str) -> bool:
 
 
 def _blocks_that_fill(slurm: SlurmTopology, group: NodeGroup) -> Iterator[Problem]:
-    """The base block against the leaves that become blocks, the last and perhaps short one too."""
+    """The base block, compared with the leaves, including a partly filled last one."""
     if not _has_level(group, slurm.leaf):
         return
     base = slurm.block_sizes[0]
@@ -88,7 +88,7 @@ def _blocks_that_fill(slurm: SlurmTopology, group: NodeGroup) -> Iterator[Proble
 
 @rule("CW603", Severity.ERROR)
 def jobs_without_image(subject: Subject) -> Iterator[Problem]:
-    """Node groups that NCCL or the scheduler name, without an image."""
+    """Node groups of NCCL or a scheduler without an image."""
     spec = subject.spec
     groups: list[tuple[str, Path]] = []
     for profile in spec.nccl_profiles:
@@ -108,7 +108,7 @@ def jobs_without_image(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW604", Severity.ERROR)
 def mount_without_image(subject: Subject) -> Iterator[Problem]:
-    """Node groups that a mount names, without an image."""
+    """Node groups of a mount without an image."""
     bare = {group.name for group in subject.spec.node_groups if group.image is None}
     for mount in subject.spec.mounts:
         for index, name in enumerate(mount.nodes):
@@ -119,7 +119,7 @@ def mount_without_image(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW339", Severity.ERROR)
 def driver_without_packages(subject: Subject) -> Iterator[Problem]:
-    """Drivers of images that are older than the distribution they are to be installed on."""
+    """Image drivers older than their distribution."""
     for image, driver, missing in _drivers(subject):
         if missing:
             message = f"{driver.name} {driver.version} is older than {image.distribution}, and is not published for it."
@@ -128,7 +128,7 @@ def driver_without_packages(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW348", Severity.NOTE)
 def driver_not_looked_up(subject: Subject) -> Iterator[Problem]:
-    """Drivers without a citation that may not be published for their distribution."""
+    """Drivers without a citation and of unknown availability for their distribution."""
     for image, driver, missing in _drivers(subject):
         if missing is None and "source" not in (subject.spec.document.at(driver.path) or {}):
             message = f"Whether {driver.name} {driver.version} is published for {image.distribution} is not known."

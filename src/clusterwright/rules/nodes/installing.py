@@ -1,4 +1,4 @@
-"""CW632 to CW634: images that an installer writes to disk, and the disks that it wipes."""
+"""CW632 to CW634: images installed to disk, and the disks wiped by their installer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LASTING = ("/dev/disk/by-path/", "/dev/disk/by-id/")
 
 @rule("CW632", Severity.ERROR)
 def wrong_disk(subject: Subject) -> Iterator[Problem]:
-    """Disks of an image that may be others tomorrow, that nothing installs to, or that scratch lies on."""
+    """Image disks with an unstable name, without an installer, or in use as scratch."""
     for image in subject.spec.images:
         path = (*image.path, "disks")
         if image.disks and image.delivery != "disk":
@@ -35,7 +35,7 @@ def wrong_disk(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW634", Severity.WARNING)
 def scratch_that_may_be_wiped(subject: Subject) -> Iterator[Problem]:
-    """Scratch disks whose names cannot be compared with the installer's disks."""
+    """Scratch disks with names not comparable with the installer's disks."""
     for image in (image for image in subject.spec.images if image.delivery == "disk"):
         for scratch in _scratch_of(subject, image):
             path, folder = (*scratch.path, "device"), scratch.device.rpartition("/")[0]
@@ -54,13 +54,13 @@ def _scratch_of(subject: Subject, image: Image) -> list[Scratch]:
 
 
 def _disk(scratch: Scratch) -> str:
-    """The disk that scratch is on, or on a partition of."""
+    """The disk of a scratch device, without a partition number."""
     return re.sub(r"-part[0-9]+$", "", scratch.device)
 
 
 @rule("CW633", Severity.ERROR)
 def installer_without_answers(subject: Subject) -> Iterator[Problem]:
-    """Images for disks whose installer would ask somebody at a console."""
+    """Images for disks with an installer prompting at the console, or without packages."""
     for image in (image for image in subject.spec.images if image.delivery == "disk"):
         distribution = distribution_of(image.distribution)
         if distribution is None:

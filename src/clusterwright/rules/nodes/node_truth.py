@@ -1,4 +1,4 @@
-"""CW337, CW610 to CW613 and CW615: an image's settings against those of fabrics and NCCL."""
+"""CW337, CW610 to CW613 and CW615: an image's settings, compared with those of fabrics and NCCL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TRANSLATES = frozenset(
 # NCCL's user guide, "Sharing Data": containers need --shm-size of a gigabyte or more.
 _SHARED_MEMORY_GB = 1
 _VERBS = "/dev/infiniband"
-# The package of mlnx_qos and cma_roce_tos, and those of NVIDIA that bring it along (DOCA installation guide, profiles).
+# The package of mlnx_qos and cma_roce_tos, and NVIDIA's packages depending on it (DOCA installation guide, profiles).
 _LOSSLESS_TOOLS = frozenset({"mlnx-tools", "doca-ofed", "doca-roce", "doca-networking", "doca-all", "mlnx-ofed-all"})
 _RELAXED_ORDERING = "NCCL_IB_PCI_RELAXED_ORDERING"
 
@@ -39,7 +39,7 @@ def _has_verbs(spec: ClusterSpec, group: NodeGroup) -> bool:
 
 @rule("CW610", Severity.ERROR)
 def translating_iommu(subject: Subject) -> Iterator[Problem]:
-    """Kernel parameters of nodes that have both GPUs and RDMA adapters."""
+    """Kernel parameters of nodes with both GPUs and RDMA adapters."""
     spec = subject.spec
     seen: set[str] = set()
     for group, image in _nodes_with_images(spec):
@@ -79,7 +79,7 @@ def locked_memory(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW612", Severity.ERROR)
 def containers(subject: Subject) -> Iterator[Problem]:
-    """Settings of containers against the needs of RDMA and NCCL."""
+    """Container settings insufficient for RDMA and NCCL."""
     spec = subject.spec
     names = dict.fromkeys(image.name for group, image in _nodes_with_images(spec) if _has_verbs(spec, group))
     for image in spec.images:
@@ -113,7 +113,7 @@ def status_listener(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW615", Severity.WARNING)
 def strict_ordering(subject: Subject) -> Iterator[Problem]:
-    """NCCL profiles that switch relaxed ordering off on nodes with RDMA."""
+    """NCCL profiles disabling relaxed ordering."""
     for nccl in subject.spec.nccl_profiles:
         value = nccl.variables.get(_RELAXED_ORDERING)
         if value is not None and c_number(value) == 0:
@@ -123,7 +123,7 @@ def strict_ordering(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW337", Severity.ERROR)
 def lossless_without_tools(subject: Subject) -> Iterator[Problem]:
-    """Images of nodes with NICs on a lossless fabric, against the packages that hold the vendor's tools."""
+    """Images without the vendor's tools on nodes of a lossless fabric."""
     spec = subject.spec
     lossless = [fabric for fabric in spec.fabrics if fabric.technology != "infiniband" and lossless_numbers(fabric)]
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""CW163 and CW164: paths on devices that belong to the operating system, and paths that are in each other's way."""
+"""CW163 and CW164: paths on devices owned by the operating system, and conflicting paths."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from clusterwright.spec.text.document import Path, format_path
 
 MOUNTPOINT, FOLDER, FILE = "mountpoint", "folder", "placed_file"
 
-# Filesystem Hierarchy Standard 3.0, chapters 3 to 6, and file-hierarchy(7) of systemd: what belongs to the kernel, the
-# firmware, root or the packages, with all that lies below.
+# Filesystem Hierarchy Standard 3.0, chapters 3 to 6, and file-hierarchy(7) of systemd: folders of the kernel, the
+# firmware, root or the packages, with everything below them.
 CLOSED = frozenset(
     {"/bin", "/boot", "/dev", "/efi", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/lost+found", "/proc", "/root"}
     | {"/sbin", "/sys", "/usr", "/var/lock", "/var/run"}
 )
-_OPEN_BELOW = frozenset({"/usr/local"})  # of closed ones: for what is installed beside the packages
-# The same chapters: folders that every system has, in which others may lie.
+_OPEN_BELOW = frozenset({"/usr/local"})  # in closed folders: for software installed beside the packages
+# The same chapters: folders of every system, open for other folders inside.
 STANDARD = frozenset(
     {"/", "/home", "/media", "/mnt", "/opt", "/run", "/srv", "/tmp", "/usr/local", "/var", "/var/home"}  # noqa: S108
     | {f"/usr/local/{name}" for name in ("bin", "etc", "games", "include", "lib", "man", "sbin", "share", "src")}
     | {f"/var/{name}" for name in ("backups", "cache", "crash", "lib", "local", "log", "mail", "opt", "spool", "tmp")}
     | {f"/run/{name}" for name in ("lock", "log", "systemd", "udev", "user", "dbus", "sshd", "credentials")}
 )
-# Of these, what a file system may lie on as a whole: the same chapters call them mount points or sites' own.
+# Of these, the mount points: the same chapters call them so, or leave them to the site.
 MOUNTABLE = frozenset({"/home", "/media", "/mnt", "/opt", "/srv"})
-# Folders that packages of a base system keep: `dpkg -S` on Debian 12 and Ubuntu 24.04, `rpm -qf` on Rocky 9, and those
-# that systemd makes by itself (StateDirectory=, CacheDirectory=, LogsDirectory= of its units).
+# Folders of a base system's packages: `dpkg -S` on Debian 12 and Ubuntu 24.04, `rpm -qf` on Rocky 9, and those created
+# by systemd (StateDirectory=, CacheDirectory=, LogsDirectory= of its units).
 OF_PACKAGES = frozenset(
     {f"/var/cache/{name}" for name in ("apt", "debconf", "dnf", "ldconfig", "man", "private", "snapd", "yum")}
     | {f"/var/lib/{name}" for name in ("NetworkManager", "alternatives", "apt", "cloud", "dbus", "dhcp", "dkms", "dnf")}
@@ -44,15 +44,15 @@ OF_PACKAGES = frozenset(
     | {f"/var/log/{name}" for name in ("apt", "audit", "chrony", "dist-upgrade", "journal", "private", "sssd")}
     | {f"/var/spool/{name}" for name in ("anacron", "at", "cron", "mail", "postfix", "rsyslog")}
 )
-# Names that credentials have: PEM and DER by OpenSSL's and Kerberos' pages. A program's own file has none of them.
+# File name endings of credentials: PEM and DER by OpenSSL's and Kerberos' pages. No program's own file has one of them.
 _ENDINGS = frozenset({".cer", ".cert", ".crl", ".crt", ".der", ".key", ".keytab", ".pem"})
-# Authorities that the distribution trusts: packages write them anew (update-ca-certificates(8), update-ca-trust(8)).
+# The distribution's trusted authorities: packages overwrite them (update-ca-certificates(8), update-ca-trust(8)).
 BUNDLES = frozenset({"/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem", "/etc/pki/tls/cert.pem"})
 _BUNDLE_FOLDERS = ("/etc/pki/ca-trust/extracted", "/etc/pki/tls/certs", "/etc/ssl/certs")
 
 
 class Placed(NamedTuple):
-    """A path of the spec, and the node groups whose nodes have it; None for all."""
+    """A path of the spec, and the node groups with it; None for all."""
 
     string: KindedString
     nodes: frozenset[str] | None
@@ -65,7 +65,7 @@ class Placed(NamedTuple):
 
 @rule("CW163", Severity.ERROR)
 def paths_of_the_system(subject: Subject) -> Iterator[Problem]:
-    """Folders, mount points and files of a spec in places that belong to the operating system."""
+    """Folders, mount points and files in places owned by the operating system."""
     homes: set[str] = set()
     for image in subject.spec.images:
         for user in image.users:
@@ -84,7 +84,7 @@ def paths_of_the_system(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW164", Severity.ERROR)
 def paths_in_each_others_way(subject: Subject) -> Iterator[Problem]:
-    """Two paths of a spec that are the same on a device, or one below the other's mount."""
+    """Two paths equal on a device, or one below the other's file."""
     for first, second in combinations(_placed(subject), 2):
         if first.nodes is not None and second.nodes is not None and not first.nodes & second.nodes:
             continue
@@ -100,7 +100,7 @@ def _placed(subject: Subject) -> Sequence[Placed]:
 
 
 def _nodes_above(subject: Subject, path: Path) -> object:
-    """The value of `nodes` in the nearest section around a path; None where none has it."""
+    """The value of `nodes` in the nearest section around a path; None without one."""
     for length in range(len(path) - 1, 0, -1):
         section = subject.spec.document.at(path[:length])
         if isinstance(section, dict) and "nodes" in section:
@@ -115,7 +115,7 @@ def _node_groups(nodes: object) -> frozenset[str] | None:
 
 
 def _owner_of_folder(path: str, kind: str, homes: set[str]) -> str | None:
-    """Why a folder of this path must not be made or mounted, as the end of a sentence; None where it may."""
+    """The reason against making or mounting a folder at this path, as the end of a sentence; None without one."""
     if closed := _closed_above(path):
         return "belongs to the operating system" if closed == path else f"lies in {closed}, the operating system's"
     if path in STANDARD and not (kind == MOUNTPOINT and path in MOUNTABLE):
@@ -129,7 +129,7 @@ def _owner_of_folder(path: str, kind: str, homes: set[str]) -> str | None:
 
 
 def _owner_of_file(path: str) -> str | None:
-    """Why a credential must not lie at this path, as the end of a sentence; None where it may."""
+    """The reason against placing a credential at this path, as the end of a sentence; None without one."""
     file = PurePosixPath(path)
     if file.suffix not in _ENDINGS:
         endings = ", ".join(sorted(_ENDINGS))
@@ -143,7 +143,7 @@ def _owner_of_file(path: str) -> str | None:
 
 
 def _closed_above(path: str) -> str | None:
-    """The closed folder that ``path`` is or lies in; None where it lies in none."""
+    """The closed folder equal to ``path`` or above it; None without one."""
     folders = [path, *(str(folder) for folder in PurePosixPath(path).parents)]
     if any(folder in _OPEN_BELOW for folder in folders):
         return None
@@ -151,7 +151,7 @@ def _closed_above(path: str) -> str | None:
 
 
 def _conflict(first: Placed, second: Placed) -> str | None:
-    """How the second path conflicts with the first; None where it does not."""
+    """The conflict of the second path with the first, as a verb phrase; None without one."""
     kinds = {first.string.kind, second.string.kind}
     if first.path == second.path:
         both_are_authorities = {first.string.path[-1], second.string.path[-1]} <= {"truststore", "authority"}

@@ -1,4 +1,4 @@
-"""CW650 to CW652: programs on nodes whose InfiniBand adapters are in several subnets, or that cross between planes."""
+"""CW650 to CW652: nodes with InfiniBand adapters in several subnets, and traffic between planes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clusterwright.spec.runtime.switches import PXN, c_number, switched_off
 
 
 def _in_planes(subject: Subject) -> Iterator[tuple[FabricSkeleton, Wiring]]:
-    """The fabrics whose planes meet in their nodes alone."""
+    """The fabrics with planes joined in their nodes alone."""
     if not any(fabric.planes for fabric in subject.spec.fabrics):
         return
     for skeleton, wiring in subject.wirings:
@@ -25,7 +25,7 @@ def _in_planes(subject: Subject) -> Iterator[tuple[FabricSkeleton, Wiring]]:
 
 @rule("CW650", Severity.ERROR)
 def several_subnets_for_ufm(subject: Subject) -> Iterator[Problem]:
-    """UFM for a fabric in planes, and on nodes that run it for another fabric."""
+    """UFM for a fabric in planes, and on nodes running it for another fabric."""
     planes = {skeleton.fabric.name: wiring.piece_count for skeleton, wiring in _in_planes(subject)}
     managed_by: dict[str, Fabric] = {}
     for fabric in subject.spec.fabrics:
@@ -47,7 +47,7 @@ def several_subnets_for_ufm(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW651", Severity.ERROR)
 def crossing_planes(subject: Subject) -> Iterator[Problem]:
-    """Profiles by which NCCL sends from a plane of its fabric to another one, where no path leads."""
+    """NCCL profiles sending between planes of a fabric without a path between them."""
     planes = {skeleton.fabric.name: wiring for skeleton, wiring in _in_planes(subject)}
     for nccl in subject.spec.nccl_profiles:
         wiring = planes.get(nccl.fabric)
@@ -68,7 +68,7 @@ def crossing_planes(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW652", Severity.ERROR)
 def ip_network_over_planes(subject: Subject) -> Iterator[Problem]:
-    """IP over InfiniBand on adapters in several planes: hosts of one network that do not reach each other."""
+    """IP over InfiniBand on adapters in several planes: one network with unreachable hosts."""
     groups = [group.name for group in subject.spec.node_groups]
     group_of = {node.name: groups[node.node_group] for node in subject.skeleton.layout.nodes}
     for skeleton, wiring in _in_planes(subject):

@@ -1,6 +1,6 @@
 """CW268 to CW273, CW338, CW359, CW616 to CW618, CW635, CW636: schedulers and their hosts.
 
-CW620: execution nodes that can be given work. CW684: login groups that have something else of Slurm.
+CW620: execution nodes. CW684: login groups with another role in Slurm.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _SLURM_KEYS: tuple[Path, ...] = (
 )
 # src/common/read_config.c: compared without regard to case.
 _TEMPLATE, _ANYBODY = "default", "all"
-# slurm.conf(5), HealthCheckProgram; what is left is for the program's start and its verdict.
+# slurm.conf(5), HealthCheckProgram; the difference is for the program's start and its verdict.
 _ENDED_S, _SLOWEST_S = 60, 50
 
 
 @rule("CW616", Severity.ERROR)
 def key_of_another_scheduler(subject: Subject) -> Iterator[Problem]:
-    """Slurm's keys where Kueue alone places jobs."""
+    """Slurm's keys in a scheduler with Kueue alone."""
     for scheduler in (scheduler for scheduler in subject.spec.schedulers if scheduler.slurm is None):
         for key in _SLURM_KEYS:
             path = (*scheduler.path, *key)
@@ -40,7 +40,7 @@ def key_of_another_scheduler(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW617", Severity.ERROR)
 def scheduler_without_a_controller(subject: Subject) -> Iterator[Problem]:
-    """A scheduler in a spec that has no service machine."""
+    """Schedulers without a machine, or without enough machines, for their controllers."""
     spec = subject.spec
     for scheduler in spec.schedulers:
         name = "Slurm" if scheduler.slurm is not None else "Kueue"
@@ -56,7 +56,7 @@ def scheduler_without_a_controller(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW618", Severity.ERROR)
 def boots_without_slurm(subject: Subject) -> Iterator[Problem]:
-    """`rollout.boots` where Slurm places no jobs."""
+    """`rollout.boots` without Slurm."""
     spec = subject.spec
     if spec.rollout.boots is not None and all(scheduler.slurm is None for scheduler in spec.schedulers):
         message = "Nodes are to be booted by Slurm, which does not place jobs here."
@@ -67,7 +67,7 @@ def boots_without_slurm(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW338", Severity.ERROR)
 def daemons_without_a_key(subject: Subject) -> Iterator[Problem]:
-    """Slurm without a word on where munge's key comes from."""
+    """Slurm without a source of munge's key."""
     for scheduler in subject.spec.schedulers:
         if scheduler.slurm is not None and scheduler.slurm.munge is None:
             message = "The key by which slurmctld and slurmd authenticate each other has no source."
@@ -76,14 +76,14 @@ def daemons_without_a_key(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW268", Severity.ERROR)
 def nodes_of_two(subject: Subject) -> Iterator[Problem]:
-    """Node groups that two schedulers name."""
+    """Node groups of two schedulers."""
     for name, path in named_twice(subject.spec, subject.spec.schedulers):
         yield Problem(path, f"Another scheduler places jobs on {name} already.", "Name it in one of them.")
 
 
 @rule("CW269", Severity.ERROR)
 def shared_controllers(subject: Subject) -> Iterator[Problem]:
-    """Node groups whose machines would run daemons of two schedulers of a kind."""
+    """Node groups with daemons of two schedulers of a kind."""
     spec = subject.spec
     for kind in ("Slurm", "Kueue"):
         taken: set[str] = set()
@@ -106,7 +106,7 @@ def _hosts(spec: ClusterSpec, scheduler: Scheduler, *, with_records: bool) -> It
 
 @rule("CW270", Severity.ERROR)
 def partitions_and_nodes(subject: Subject) -> Iterator[Problem]:
-    """The node groups of written partitions against those of their scheduler."""
+    """The node groups of written partitions, compared with those of their scheduler."""
     spec = subject.spec
     for scheduler in spec.schedulers:
         written = scheduler.slurm.partitions if scheduler.slurm is not None else ()
@@ -123,7 +123,7 @@ def partitions_and_nodes(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW271", Severity.ERROR)
 def state_not_shared(subject: Subject) -> Iterator[Problem]:
-    """Slurms with several controllers whose `state` is on no mount and has no statement on how it is shared."""
+    """Slurm clusters with several controllers and without shared state."""
     spec = subject.spec
     for scheduler in spec.schedulers:
         wanted, group = scheduler.controllers, controller_group(spec, scheduler)
@@ -136,7 +136,7 @@ def state_not_shared(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW272", Severity.ERROR)
 def accounts_without_records(subject: Subject) -> Iterator[Problem]:
-    """`allow_accounts` of partitions whose Slurm has no accounting."""
+    """`allow_accounts` of partitions without accounting in their Slurm."""
     for slurm in (scheduler.slurm for scheduler in subject.spec.schedulers):
         if slurm is not None and slurm.accounting is None:
             for part in slurm.partitions:
@@ -149,7 +149,7 @@ def accounts_without_records(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW635", Severity.ERROR)
 def words_of_slurm(subject: Subject) -> Iterator[Problem]:
-    """Names of partitions, groups and accounts that are keywords of Slurm, in any case."""
+    """Names of partitions, groups and accounts equal to keywords of Slurm, in any case."""
     for scheduler in subject.spec.schedulers:
         if scheduler.slurm is not None:
             for part in scheduler.partitions:
@@ -167,7 +167,7 @@ def words_of_slurm(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW359", Severity.ERROR)
 def groups_that_nobody_brings(subject: Subject) -> Iterator[Problem]:
-    """Groups of partitions that slurmctld will not find: it lets nobody submit there."""
+    """Partition groups unknown to slurmctld, for which it refuses every job."""
     spec = subject.spec
     directory = spec.site.directory
     groups = set(directory.groups) if directory is not None else set()
@@ -193,7 +193,7 @@ def groups_that_nobody_brings(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW636", Severity.WARNING)
 def check_that_slurm_ends(subject: Subject) -> Iterator[Problem]:
-    """Checks of nodes that may take longer than Slurm leaves its HealthCheckProgram, which asks all of them at once."""
+    """Node checks slower than the limit of Slurm's HealthCheckProgram, which runs all of them at once."""
     spec = subject.spec
     images: set[str | None] = set()
     for scheduler in spec.schedulers:
@@ -215,7 +215,7 @@ def _groups(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[NodeGroup]:
 
 @rule("CW273", Severity.ERROR)
 def controller_among_workers(subject: Subject) -> Iterator[Problem]:
-    """Groups that run a scheduler's controller or slurmdbd and are scheduled as well."""
+    """Node groups both running a scheduler's controller or slurmdbd and scheduled for jobs."""
     spec = subject.spec
     scheduled = set(chain.from_iterable(scheduler.nodes for scheduler in spec.schedulers))
     for scheduler in spec.schedulers:
@@ -226,7 +226,7 @@ def controller_among_workers(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW684", Severity.ERROR)
 def login_of_two(subject: Subject) -> Iterator[Problem]:
-    """Login groups that run jobs, or have the slurm.conf of another Slurm."""
+    """Login groups running jobs, or with the slurm.conf of another Slurm."""
     spec = subject.spec
     slurms = [scheduler for scheduler in spec.schedulers if scheduler.slurm is not None]
     scheduled = set(chain.from_iterable(scheduler.nodes for scheduler in spec.schedulers))
@@ -247,7 +247,7 @@ def login_of_two(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW620", Severity.ERROR)
 def execution_nodes(subject: Subject) -> Iterator[Problem]:
-    """Names of the section ``execution`` that mean nothing, or the same thing twice."""
+    """Unknown or repeated names in the section ``execution``."""
     spec, mesh = subject.spec, subject.spec.execution
     if mesh is None:
         return

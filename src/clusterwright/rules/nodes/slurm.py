@@ -1,4 +1,4 @@
-"""CW637 to CW639: releases of Slurm that work together, and features that a release lacks."""
+"""CW637 to CW639: incompatible Slurm releases, and features missing in a release."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clusterwright.spec.slurm_releases import CONFIGLESS_OVER_IPV6, has_packages
 
 @rule("CW637", Severity.ERROR)
 def releases_that_do_not_go_together(subject: Subject) -> Iterator[Problem]:
-    """Daemons of one Slurm whose releases are too far apart, or in the wrong order."""
+    """Daemons of one Slurm with releases too far apart, or in the wrong order."""
     for scheduler in subject.spec.schedulers:
         if scheduler.slurm is None:
             continue
@@ -54,7 +54,7 @@ def releases_that_nobody_compared(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW639", Severity.ERROR)
 def fetches_nothing_over_ipv6(subject: Subject) -> Iterator[Problem]:
-    """Nodes whose slurmd is to fetch slurm.conf over IPv6, and is too old for that."""
+    """Nodes fetching slurm.conf over IPv6 with a slurmd too old for it."""
     spec = subject.spec
     if not _controllers_have_ipv6(spec):
         return
@@ -73,7 +73,7 @@ def fetches_nothing_over_ipv6(subject: Subject) -> Iterator[Problem]:
 
 
 def _pairs(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[tuple[Image, Image, str]]:
-    """Images of two daemons, the one with the newer release first, and the first one's task."""
+    """Images of two daemons, the one requiring the newer release first, and its task."""
     slurm = scheduler.slurm
     controllers = _images(spec, _controller_groups(spec, scheduler))
     for controller in controllers:
@@ -93,7 +93,7 @@ def _controller_groups(spec: ClusterSpec, scheduler: Scheduler) -> tuple[str, ..
 
 
 def _images(spec: ClusterSpec, groups: tuple[str, ...]) -> tuple[Image, ...]:
-    """The images that node groups run, each once; machines without one are the site's."""
+    """The images of node groups, each once; machines without one are the site's."""
     images: dict[str, Image] = {}
     for name in groups:
         group = spec.node_group(name)
@@ -104,7 +104,7 @@ def _images(spec: ClusterSpec, groups: tuple[str, ...]) -> tuple[Image, ...]:
 
 
 def _origin(image: Image) -> tuple[str, bool]:
-    """Where an image has its Slurm from: two of one origin have the same, whichever it is."""
+    """The source of an image's Slurm: two images of one origin have the same release."""
     return image.distribution, has_packages_of_its_own(image)
 
 
@@ -114,7 +114,7 @@ def _release(image: Image) -> str | None:
 
 
 def _controllers_have_ipv6(spec: ClusterSpec) -> bool:
-    """Whether nodes reach Slurm's controllers over IPv6 alone: by the fabric that they boot over, or by all others."""
+    """True if every Ethernet fabric of nodes has IPv6 alone: they reach Slurm's controllers over it."""
     ethernet = [fabric for fabric in spec.fabrics if fabric.technology == "ethernet" and fabric.addressing is not None]
     served = [fabric for fabric in ethernet if any(not attach.is_management for attach in fabric.attach)]
     versions = {fabric.addressing.hosts.version for fabric in served if fabric.addressing is not None}

@@ -1,4 +1,4 @@
-"""CW680 to CW683: units, settings and packages of an image against the files rendered for its nodes."""
+"""CW680 to CW683: units, settings and packages of an image, compared with the files rendered for its nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from clusterwright.spec.kernel_settings import decided, dotted
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
 
-# What any node relies on, with what it is for.
+# Units required on every node, with their purpose.
 _ALWAYS = {
     **dict.fromkeys(("nftables.service", "isolation-watch.service", "isolation-watch.timer"), "the packet filter"),
     **dict.fromkeys(("systemd-networkd.service", "network-online.target", "network.target"), "the network"),
@@ -74,7 +74,7 @@ _KEY_UNITS = ("munge-key.path", "munge-key.service")
 
 @rule("CW682", Severity.ERROR)
 def masked_need(subject: Subject) -> Iterator[Problem]:
-    """Entries of `units.mask` that something rendered needs."""
+    """Entries of `units.mask` required by something rendered."""
     for image in subject.spec.images:
         for index, unit in enumerate(image.masked_units):
             purpose = needed_for(subject.spec, image, unit)
@@ -84,14 +84,14 @@ def masked_need(subject: Subject) -> Iterator[Problem]:
 
 
 def needed_for(spec: ClusterSpec, image: Image, unit: str) -> str | None:
-    """The purpose of ``unit`` on nodes of ``image``; None where no rendered file needs it."""
+    """The purpose of ``unit`` on nodes of ``image``; None for a unit not needed."""
     if unit.startswith(_GATE):
         return "the gate before encrypted data sets"
     return _ALWAYS.get(unit) or dict(_chosen(spec, image)).get(unit)
 
 
 def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
-    """Units that a section of the spec needs, with their purpose."""
+    """Units needed by a section of the spec, with their purpose."""
     node_groups = [group for group in spec.node_groups if group.image == image.name]
     groups = {group.name for group in node_groups}
     slurms = [scheduler for scheduler in spec.schedulers if scheduler.slurm is not None]
@@ -137,7 +137,7 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
 
 
 def _mount_unit(mountpoint: str) -> str:
-    """The unit of a mount point whose name needs no escapes; no name with one can stand under ``mask``."""
+    """The unit of a mount point without characters to escape; no escaped name can stand under ``mask``."""
     return "-".join(part for part in mountpoint.split("/") if part) + ".mount"
 
 
@@ -146,7 +146,7 @@ _PARAMETER = "sysctl."  # Linux, Documentation/admin-guide/kernel-parameters.txt
 
 @rule("CW680", Severity.ERROR)
 def decided_setting(subject: Subject) -> Iterator[Problem]:
-    """Settings and kernel parameters of images that contradict the rendered ones."""
+    """Image settings and kernel parameters contradicting the rendered ones."""
     for image in subject.spec.images:
         for name, value, path in _settings(image):
             setting = decided(name)
@@ -157,7 +157,7 @@ def decided_setting(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW681", Severity.ERROR)
 def setting_twice(subject: Subject) -> Iterator[Problem]:
-    """Settings of one image that are one setting."""
+    """Two settings of an image with the same meaning."""
     for image in subject.spec.images:
         seen: dict[str, str] = {}
         for name, _, path in _settings(image):
@@ -168,7 +168,7 @@ def setting_twice(subject: Subject) -> Iterator[Problem]:
 
 
 def _settings(image: Image) -> Iterator[tuple[str, str, Path]]:
-    """Every setting of an image: its name as spelled, its value, and where it stands."""
+    """Every setting of an image: its name as spelled, its value and its place."""
     for name, value in image.sysctl.items():
         yield name, value, (*image.path, "sysctl", name)
     for index, parameter in enumerate(image.kernel_parameters):
@@ -179,7 +179,7 @@ def _settings(image: Image) -> Iterator[tuple[str, str, Path]]:
 
 @rule("CW683", Severity.ERROR)
 def other_filters(subject: Subject) -> Iterator[Problem]:
-    """Packages and enabled units of images that bring a packet filter of their own."""
+    """Packages and enabled units of images with a packet filter of their own."""
     for image in subject.spec.images:
         masked = frozenset(image.masked_units)
         listed: list[tuple[str, Path]] = [

@@ -1,4 +1,4 @@
-"""CW176: choices of a spec whose rendered files no program has read in a test."""
+"""CW176: choices of a spec with rendered files never read by a real program in a test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clusterwright.spec.choices.chosen import choices_of
 
 @rule("CW176", Severity.NOTE)
 def untried_choice(subject: Subject) -> Iterator[Problem]:
-    """Systems, distributions and programs that are ``untried``."""
+    """Systems, distributions and programs marked ``untried``."""
     for chosen in choices_of(subject.spec):
         if chosen.walk.is_untried:
             message = f"{chosen.title} is untried: {chosen.walk.open}."

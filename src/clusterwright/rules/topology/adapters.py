@@ -1,4 +1,4 @@
-"""CW274: adapters that images can give no name."""
+"""CW274: adapters without a nameable place in their image."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_THE_SYSTEM = re.compile(r"(en|ib)(P?\d*p\d|P?\d*s\d|o\d|x[0-9a-f]{12}$)")
 
 @rule("CW274", Severity.WARNING)
 def unnamed_interfaces(subject: Subject) -> Iterator[Problem]:
-    """Nodes with an image, on fabrics by adapters whose PCI addresses their model does not state."""
+    """Nodes with an image, on fabrics by adapters without a PCI address in their model."""
     spec = subject.spec
     reported: set[str] = set()
     for fabric in spec.fabrics:
@@ -40,5 +40,5 @@ def unnamed_interfaces(subject: Subject) -> Iterator[Problem]:
 
 
 def _lacks_address(nic: Nic) -> bool:
-    """Whether an image would have to rename an adapter, and does not know where it is."""
+    """True if an image has to rename an adapter at an unknown address."""
     return nic.pci is None and not _OF_THE_SYSTEM.match(nic.interface)

@@ -1,4 +1,4 @@
-"""CW355: cages that are split so far that they take the lanes of the cage beside them, which the model does not say."""
+"""CW355: breakouts using the lanes of a neighbouring cage not stated in the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clusterwright.spec.hardware.systems import system_of
 
 @rule("CW355", Severity.ERROR)
 def unnamed_neighbours(subject: Subject) -> Iterator[Problem]:
-    """Modes that a tier's cages run in and that take other cages, of a model that does not name these."""
+    """Port modes in use that disable other cages, in a model without `disables`."""
     for fabric in subject.spec.fabrics:
         for index, tier in enumerate(fabric.tiers):
             modes = [mode for mode in tier.model.port_modes if _takes_more(tier, mode)]
@@ -28,7 +28,7 @@ def unnamed_neighbours(subject: Subject) -> Iterator[Problem]:
 
 
 def _takes_more(tier: Tier, mode: PortMode) -> bool:
-    """Whether a mode takes lanes of another cage without naming it."""
+    """True if a mode uses lanes of another cage without stating it."""
     system = system_of(tier.model)
     most = None if system is None else system.most_ports_alone
     return most is not None and len(mode.subports) > most and mode.disables is None

@@ -1,4 +1,4 @@
-"""CW235, CW236: devices without data ports, and nodes that stand inside the groups of others."""
+"""CW235, CW236: devices without data ports, and nodes inside the groups of others."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from clusterwright.spec.hardware.models import DEVICE
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
 
-_NODE = "node"  # the role of machines that take jobs
+_NODE = "node"  # the role of machines running jobs
 _OF_HOST = ("count", "levels", "nvlink_domain")
 
 
 @rule("CW235", Severity.ERROR, relied_on=True)
 def asked_of_a_device(subject: Subject) -> Iterator[Problem]:
-    """Sections that name a node group of devices, which has neither data ports nor a system of ours, and its role."""
+    """Sections naming a node group of devices, without data ports or a system of ours, and the role of such a group."""
     spec = subject.spec
     devices = {group.name: group.model.name for group in spec.node_groups if group.model.kind == DEVICE}
     if not devices:
@@ -36,7 +36,7 @@ def asked_of_a_device(subject: Subject) -> Iterator[Problem]:
 
 
 def _own_sections(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
-    """Node groups with a zone, an image or an NVLink domain, each with the place of that."""
+    """Node groups with a zone, an image or an NVLink domain, each with the place of the key."""
     for group in spec.node_groups:
         for key, value in (("zone", group.zone), ("image", group.image), ("nvlink_domain", group.nvlink_domain)):
             if value is not None:
@@ -45,7 +45,7 @@ def _own_sections(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
 
 @rule("CW236", Severity.ERROR, relied_on=True)
 def inside_says_it(subject: Subject) -> Iterator[Problem]:
-    """Node groups with `inside` that state levels of their own, or stand inside others that do not."""
+    """Node groups with `inside` and levels of their own, or inside another group with `inside`."""
     spec = subject.spec
     for group in spec.node_groups:
         if group.inside is None:

@@ -1,4 +1,4 @@
-"""CW216, CW253, CW323 and CW325: specs that lint would accept and `verify` would refute."""
+"""CW216, CW253, CW323 and CW325: specs accepted by lint and refuted by `verify`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from clusterwright.spec.infiniband import OPENSM, SubnetManager
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
 
-# Engines of opensm that climb to a listed root and descend, so that a switch which is no root has no path through it.
+# Engines of opensm that climb to a listed root and descend: no path leads through a top switch missing in the list.
 AVOIDING = ("ftree", "updn")
-# NVIDIA's do so too, by their descriptions; what they make of a switch that is missing from the list was never tried.
+# NVIDIA's do so too, by their descriptions; their behaviour for a switch missing in the list is untested.
 UP_DOWN = (*AVOIDING, "ar_ftree", "ar_updn")
-# opensm's engine that loads the links of a regular tree alike, and NVIDIA's whose switches choose packet by packet.
+# opensm's engine with equal loads on the links of a regular tree, and NVIDIA's with a choice for each packet.
 EVEN = "ftree"
 _BALANCED = (EVEN, "ar_ftree", "ar_updn")
 _HINT = "Write `state: out-of-service` and take its links down, or leave it in service."
@@ -26,7 +26,7 @@ _HINT = "Write `state: out-of-service` and take its links down, or leave it in s
 
 @rule("CW216", Severity.ERROR)
 def drained_and_routed(subject: Subject) -> Iterator[Problem]:
-    """Exceptions that drain a switch, or a port of one, which the subnet manager would still use."""
+    """Exceptions draining a switch or a port still in use by the subnet manager."""
     spec, skeleton = subject.spec, subject.skeleton
     if not any(item.state == DRAINED for item in spec.exceptions):
         return
@@ -52,7 +52,7 @@ def drained_and_routed(subject: Subject) -> Iterator[Problem]:
 
 
 def _stated_at(spec: ClusterSpec, skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> Path:
-    """Where the exception stands that gives a switch its state."""
+    """The place of the exception with a switch's state."""
     names = (fabric.seats[number].name, *groups_around(skeleton, fabric, number))
     by_name = {item.device or item.group: item.path for item in spec.exceptions if item.state and not item.port}
     return (*next((by_name[name] for name in names if name in by_name), ()), "state")
@@ -61,7 +61,7 @@ def _stated_at(spec: ClusterSpec, skeleton: Skeleton, fabric: FabricSkeleton, nu
 def _reason(
     skeleton: Skeleton, fabric: FabricSkeleton, manager: SubnetManager, states: Mapping[str, str], number: int
 ) -> str:
-    """Why paths lead through a drained switch all the same, "" where none does."""
+    """The reason for paths through a drained switch; "" without such paths."""
     seat = fabric.seats[number]
     engine = manager.routing_engine
     live = [name for name in _below(skeleton, fabric, number) if states[name] == ACTIVE]
@@ -92,7 +92,7 @@ def _attached(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[s
 
 
 def _below(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[str]:
-    """The nodes and switches that are cabled to a switch from below."""
+    """The nodes and switches cabled to a switch from below."""
     lowers: dict[str, None] = {}
     for bundle in fabric.bundles:
         if number not in bundle.uppers:
@@ -104,7 +104,7 @@ def _below(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[str]
 
 
 def _uppers(fabric: FabricSkeleton, lower_name: str, states: Mapping[str, str]) -> Set[int]:
-    """The active switches above one; all of them where it has no uplinks."""
+    """The active switches above one; empty without uplinks."""
     uppers: set[int] = set()
     for bundle in fabric.bundles:
         for lower, upper in joins(fabric, bundle):
@@ -115,14 +115,14 @@ def _uppers(fabric: FabricSkeleton, lower_name: str, states: Mapping[str, str]) 
 
 @rule("CW323", Severity.WARNING)
 def unproven_engine(subject: Subject) -> Iterator[Problem]:
-    """Routing engines whose paths, or whose share of paths on each link, no proof follows."""
+    """Routing engines without a proof of their paths, or of the load on each link."""
     for fabric in subject.spec.fabrics:
         manager = fabric.subnet_manager
         if manager is None or manager.routing_engine in _BALANCED:
             continue
         has_uplinks = len(fabric.tiers) > 1 or fabric.tiers[0].model.chips is not None
         if manager.routing_engine in UP_DOWN and not has_uplinks:
-            continue  # between the ports of one chip there is nothing to choose, and ftree asks for two
+            continue  # a single chip has one path between two ports, and ftree requires two tiers
         engine, path = manager.routing_engine, (*manager.path, "routing_engine")
         hint = f"Use {EVEN}." if manager.kind == OPENSM else "Use ar_ftree or ar_updn, with adaptive routing."
         if engine in UP_DOWN:
@@ -137,7 +137,7 @@ def unproven_engine(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW325", Severity.WARNING)
 def without_withdrawal(subject: Subject) -> Iterator[Problem]:
-    """Mounts with certificates on both sides, and no list of withdrawn ones."""
+    """Mounts with certificates on both sides without a revocation list."""
     spec = subject.spec
     tls = spec.encryption.tls
     if tls is None or tls.crl is not None:

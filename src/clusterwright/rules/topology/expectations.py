@@ -1,4 +1,4 @@
-"""CW200, CW203, CW204, CW212 and CW220: figures that a plan or a job must meet, and a plan too large to be made."""
+"""CW200, CW203, CW204, CW212 and CW220: expected figures of a plan or a job, and oversized plans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clusterwright.spec.model import Expectation
 
 @rule("CW203", Severity.ERROR)
 def expectation_missed(subject: Subject) -> Iterator[Problem]:
-    """Expectations against the figures that the skeleton gives."""
+    """Expectations, compared with the figures of the skeleton."""
     for item in subject.spec.expectations:
         planned = subject.figures.get(item.figure)
         if planned is None:
@@ -33,7 +33,7 @@ def expectation_missed(subject: Subject) -> Iterator[Problem]:
 
 
 def _missed_bound(item: Expectation, planned: float) -> tuple[str, float]:
-    """The key of a bound that a figure misses, and the bound."""
+    """The bound missed by a figure: its key and value."""
     if item.at_most is not None and planned > item.at_most:
         return "at_most", item.at_most
     if item.at_least is not None and planned < item.at_least:
@@ -42,7 +42,7 @@ def _missed_bound(item: Expectation, planned: float) -> tuple[str, float]:
 
 
 def _told_from(planned: float, wanted: float) -> str:
-    """A figure as people write it: counts in full, ratios with four digits, or with as many as it differs by."""
+    """A figure as text: counts in full, ratios with four digits, or with enough to differ from ``wanted``."""
     if planned == round(planned):
         return f"{planned:.0f}"
     digits = next((some for some in range(4, 12) if f"{planned:.{some}g}" != f"{wanted:.{some}g}"), 12)
@@ -51,7 +51,7 @@ def _told_from(planned: float, wanted: float) -> str:
 
 @rule("CW204", Severity.ERROR)
 def undeclared_oversubscription(subject: Subject) -> Iterator[Problem]:
-    """RDMA fabrics with less bandwidth above a tier than NICs below it, without an expectation that says so."""
+    """RDMA fabrics with less bandwidth above a tier than its NICs have, without an expectation declaring it."""
     declared = {item.figure for item in subject.spec.expectations if item.highest is not None}
     for skeleton in subject.skeleton.fabrics:
         fabric = skeleton.fabric
@@ -82,7 +82,7 @@ def undeclared_oversubscription(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW212", Severity.ERROR)
 def unknown_figure(subject: Subject) -> Iterator[Problem]:
-    """Expectations whose name is no figure of this cluster."""
+    """Expectations of an unknown figure."""
     for item in subject.spec.expectations:
         if item.figure not in subject.figures:
             hint = did_you_mean(item.figure, subject.figures, "See the totals of `clusterwright inventory`.")
@@ -91,7 +91,7 @@ def unknown_figure(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW220", Severity.ERROR)
 def oversized_job(subject: Subject) -> Iterator[Problem]:
-    """Each job's ranks against the GPUs of its node group."""
+    """Each job's ranks, compared with the GPUs of its node group."""
     for job in subject.spec.jobs:
         group = subject.spec.node_group(job.nodes)
         if group is None:
@@ -107,15 +107,15 @@ def oversized_job(subject: Subject) -> Iterator[Problem]:
             yield Problem((*job.path, "axes"), message, f"Make the product of its axes a multiple of {gpus}.", key=True)
 
 
-# Bytes that a plan keeps for a device and for a cable with both its ends; 131,072 GPUs on RoCE with their storage and
-# management (76,376 devices, 497,820 cables) take 0.3 GB. A slip in a count takes as much as there is.
+# Bytes of a plan for a device and for a cable with both its ends; 131,072 GPUs on RoCE with their storage and
+# management (76,376 devices, 497,820 cables) take 0.3 GB. A mistyped count may take all memory.
 _DEVICE_BYTES, _CABLE_BYTES = 1_000, 500
 _MOST_BYTES = 500_000_000
 
 
 @rule("CW200", Severity.ERROR, relied_on=True)
 def too_large(subject: Subject) -> Iterator[Problem]:
-    """Nodes, switches and links counted by multiplication, before anything is expanded."""
+    """Nodes, switches and links, counted by multiplication before anything is expanded."""
     spec = subject.spec
     total = node_count(spec)
     if too_much := _too_much(total, cabled_port_count(spec)):
@@ -138,7 +138,7 @@ def too_large(subject: Subject) -> Iterator[Problem]:
 
 
 def _too_much(devices: int, cables: int) -> str:
-    """The memory that a plan of these expectations takes, where it is too much; otherwise ""."""
+    """A phrase on the memory of a plan with these counts, if it is too large; otherwise ""."""
     size = devices * _DEVICE_BYTES + cables * _CABLE_BYTES
     most = f"and this program ends a slip in a count at {_MOST_BYTES / 1e9:g} GB"
     return f"would take {size / 1e9:,.1f} GB of memory, {most}" if size > _MOST_BYTES else ""

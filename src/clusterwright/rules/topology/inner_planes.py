@@ -10,7 +10,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 
 @rule("CW290", Severity.NOTE)
 def planes_counted_as_one(subject: Subject) -> Iterator[Problem]:
-    """Tiers whose model has several planes inside."""
+    """Tiers of a model with several planes inside."""
     for fabric in subject.spec.fabrics:
         for tier in fabric.tiers:
             if tier.model.planes > 1:

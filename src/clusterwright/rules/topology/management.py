@@ -1,4 +1,4 @@
-"""CW254: a management network whose devices have links of their own."""
+"""CW254: management networks with a link of its own for each device."""
 
 from __future__ import annotations
 

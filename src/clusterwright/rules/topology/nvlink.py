@@ -1,4 +1,4 @@
-"""CW285 to CW288: NVLink domains that hardware, images and schedulers can have."""
+"""CW285 to CW288: NVLink domains supported by hardware, images and schedulers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DOMAIN = "nvlink_domain"
 
 @rule("CW285", Severity.ERROR)
 def possible_domains(subject: Subject) -> Iterator[Problem]:
-    """`nvlink_domain` of node groups, against their levels and the switch trays of their model."""
+    """`nvlink_domain` of node groups, compared with their levels and the switch trays of their model."""
     for group in subject.spec.node_groups:
         if group.nvlink_domain is None:
             continue
@@ -51,13 +51,13 @@ def _size(group: NodeGroup, path: Path) -> Iterator[Problem]:
 
 @rule("CW286", Severity.WARNING)
 def shared_nvlink_without_domain(subject: Subject) -> Iterator[Problem]:
-    """Node groups with an image whose nodes share switch trays of NVLink, without `nvlink_domain`."""
+    """Node groups with an image and shared NVLink switch trays, without `nvlink_domain`."""
     for group in subject.spec.node_groups:
         if group.image is None or group.nvlink_domain is not None or fabric_manager_of(group.model) != BY_SWITCH_TRAYS:
             continue
         scheduler = subject.spec.scheduler(group.name)
         if scheduler is not None and scheduler.slurm is None:
-            continue  # NVIDIA's DRA driver makes domains of the nodes that Kubernetes gives to a job
+            continue  # NVIDIA's DRA driver makes domains of a job's nodes in Kubernetes
         message = (
             f"Nodes of {group.model.name} share switch trays of NVLink, and nothing says which nodes of {group.name}"
             " do: their jobs meet over the network alone."
@@ -67,7 +67,7 @@ def shared_nvlink_without_domain(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW287", Severity.ERROR)
 def memory_exchange_is_there(subject: Subject) -> Iterator[Problem]:
-    """Software of nodes in an NVLink domain: IMEX of the driver's version, and a Slurm that allots its channels."""
+    """Software of nodes in an NVLink domain: IMEX of the driver's version, and a Slurm assigning its channels."""
     spec = subject.spec
     for group in spec.node_groups:
         image = spec.image(group.image or "")
@@ -109,7 +109,7 @@ def _package_faults(group: NodeGroup, image: Image) -> Iterator[Problem]:
 
 @rule("CW288", Severity.WARNING)
 def jobs_stay_in_domains(subject: Subject) -> Iterator[Problem]:
-    """A Slurm whose blocks are not the NVLink domains of its nodes."""
+    """Slurm clusters with blocks other than the NVLink domains of their nodes."""
     for scheduler in subject.spec.schedulers:
         slurm = scheduler.slurm
         if slurm is None:
@@ -129,7 +129,7 @@ def jobs_stay_in_domains(subject: Subject) -> Iterator[Problem]:
 
 
 def _release_faults(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Problem]:
-    """Nodes and controllers whose Slurm does not start with the plugin that is named."""
+    """Nodes and controllers with a Slurm too old for its IMEX plugin."""
     for name in dict.fromkeys((*scheduler.nodes, controller_group(spec, scheduler))):
         group = spec.node_group(name)
         image = spec.image(group.image or "") if group is not None else None
@@ -146,7 +146,7 @@ def _release_faults(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Problem
 
 
 def _groups_with_domains(spec: ClusterSpec, names: tuple[str, ...]) -> Iterator[tuple[NodeGroup, str]]:
-    """The groups that have NVLink domains, each with the level of its domains."""
+    """The groups with NVLink domains, each with the level of its domains."""
     for name in names:
         group = spec.node_group(name)
         if group is not None and group.nvlink_domain is not None:

@@ -1,4 +1,4 @@
-"""CW275: switches that somebody else configures."""
+"""CW275: switches configured by others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clusterwright.spec.hardware.systems import EXTERNAL
 
 @rule("CW275", Severity.NOTE)
 def configured_elsewhere(subject: Subject) -> Iterator[Problem]:
-    """Tiers whose model runs a system that is not written here."""
+    """Tiers of a provider, or of a model with a system not rendered here."""
     for fabric in subject.spec.fabrics:
         if fabric.is_provided:
             message = f"{fabric.name} is the provider's: nothing of its switches is written or checked."

@@ -1,4 +1,4 @@
-"""CW280 to CW283: the overlay file, with labels of installed devices and ports, against the plan."""
+"""CW280 to CW283: the overlay file, with labels of installed devices and ports, compared with the plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _at(subject: Subject, row: Noted) -> Position:
 
 @rule("CW281", Severity.ERROR)
 def noted_elsewhere(subject: Subject) -> Iterator[Problem]:
-    """Rows whose device or port the plan does not have."""
+    """Rows of a device or port missing in the plan."""
     overlay = subject.spec.overlay
     if not overlay:
         return
@@ -51,7 +51,7 @@ def noted_elsewhere(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW282", Severity.ERROR)
 def noted_twice(subject: Subject) -> Iterator[Problem]:
-    """Rows that share what only one thing can have."""
+    """Rows sharing a unique value."""
     overlay = subject.spec.overlay
     if not overlay:
         return
@@ -102,7 +102,7 @@ def _twice(subject: Subject) -> Iterator[tuple[Noted, str]]:
 
 
 def _cables_twice(subject: Subject) -> Iterator[tuple[Noted, str]]:
-    """Numbers at two ports that one cable does not join, and two numbers for one cable."""
+    """Cable numbers at two ports of different cables, and two numbers of one cable."""
     numbered = [row for row in subject.spec.overlay.rows if row.cable is not None]
     if not numbered:
         return
@@ -124,7 +124,7 @@ def _cables_twice(subject: Subject) -> Iterator[tuple[Noted, str]]:
 
 @rule("CW283", Severity.WARNING)
 def stands_elsewhere(subject: Subject) -> Iterator[Problem]:
-    """Rows with a rack or unit that is not the planned one."""
+    """Rows with another rack or unit than the planned one."""
     overlay = subject.spec.overlay
     if not overlay:
         return

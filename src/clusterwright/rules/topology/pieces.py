@@ -1,4 +1,4 @@
-"""CW214, CW242 to CW244: does every node of a fabric meet every other one, as it is planned?"""
+"""CW214, CW242 to CW244: paths between all nodes of a fabric, as designed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clusterwright.spec.text.document import Path
 
 @rule("CW214", Severity.ERROR)
 def fabric_in_pieces(subject: Subject) -> Iterator[Problem]:
-    """Fabrics in which two devices never meet, and those in pieces that nobody declared to be planes."""
+    """Fabrics without a path between two devices, and fabrics in pieces not declared to be planes."""
     for skeleton, wiring in subject.wirings:
         fabric, count = skeleton.fabric, wiring.piece_count
         pair = wiring.parted or wiring.torn(wiring.joined)
@@ -38,7 +38,7 @@ def fabric_in_pieces(subject: Subject) -> Iterator[Problem]:
 
 
 def _cause(skeleton: FabricSkeleton, wiring: Wiring) -> tuple[Path, str]:
-    """Where the spec causes the pieces, and how it does in words."""
+    """The cause of the pieces: its place in the spec, and a sentence."""
     fabric = skeleton.fabric
     top, depth = fabric.tiers[-1], len(fabric.tiers) - 1
     places = {seat.group for seat in skeleton.seats if seat.tier == depth}
@@ -92,7 +92,7 @@ def side_by_side(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW244", Severity.ERROR)
 def planes_without_manager(subject: Subject) -> Iterator[Problem]:
-    """InfiniBand fabrics in planes where a host of the subnet manager has no adapter in one of them."""
+    """InfiniBand fabrics with a plane without an adapter of a subnet manager host."""
     groups = [group.name for group in subject.spec.node_groups]
     group_of = {node.name: groups[node.node_group] for node in subject.skeleton.layout.nodes}
     for skeleton, wiring in subject.wirings:
@@ -116,7 +116,7 @@ def planes_without_manager(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW242", Severity.ERROR)
 def nic_in_different_planes(subject: Subject) -> Iterator[Problem]:
-    """Fabrics in planes where a NIC's plane differs from node to node."""
+    """Fabrics in planes with a NIC in different planes on different nodes."""
     group_of = {node.name: node.node_group for node in subject.skeleton.layout.nodes}
     for skeleton, wiring in subject.wirings:
         fabric = skeleton.fabric

@@ -1,4 +1,4 @@
-"""CW201, CW205, CW208, CW211, CW223, CW692: every link needs a port at both ends, of one speed, technology, lanes."""
+"""CW201, CW205, CW208, CW211, CW223, CW692: a port at both ends of every link, of one speed, technology and lanes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from clusterwright.spec.text.document import Path
 
 
 class AttachedSpeed(NamedTuple):
-    """A speed that ports of a node group are to be attached at: ``what`` names them, ``path`` is where that is said."""
+    """The speed of a node group's ports on a fabric, a phrase for the ports, and the place of the attachment."""
 
     what: str
     speed_gbps: int
@@ -31,7 +31,7 @@ class AttachedSpeed(NamedTuple):
 
 @rule("CW201", Severity.ERROR, leaves_no_plan=True)
 def too_few_ports(subject: Subject) -> Iterator[Problem]:
-    """Tiers whose switches lack ports, at the speed and in the blocks they are meant to use."""
+    """Tiers with too few ports at a switch, at the speed and in the blocks configured."""
     for skeleton, error in subject.allotted:
         if not isinstance(error, PortShortage):
             continue
@@ -52,7 +52,7 @@ def too_few_ports(subject: Subject) -> Iterator[Problem]:
 
 
 def _more_room(spec: ClusterSpec, fabric: Fabric, depth: int) -> str:
-    """Where links from below may go. More switches than a switch below has uplinks would leave a fabric in pieces."""
+    """A hint for links from below. More switches than uplinks of a switch below would leave a fabric in pieces."""
     tier = fabric.tiers[depth]
     if depth == 0 and tier.up is None and tier.join == "all":
         return f"Take a larger model, attach less, or put a tier above {tier.role}: then several of them are joined."
@@ -72,7 +72,7 @@ def _in_blocks(side: Side) -> str:
 
 @rule("CW205", Severity.ERROR, leaves_no_plan=True)
 def speed_mismatch(subject: Subject) -> Iterator[Problem]:
-    """NIC, management port and uplink speeds that the model at the other end offers on none of the ports it may use."""
+    """Speeds of NICs, management ports and uplinks not supported by the ports at the other end."""
     spec = subject.spec
     groups = {group.name: group for group in spec.node_groups}
     for fabric in spec.fabrics:
@@ -117,7 +117,7 @@ def _attached_speed(attach: Attach, group: NodeGroup) -> AttachedSpeed | None:
 
 
 def _has_speed(fabric: Fabric, tier: Tier, side: Side, speed_gbps: int) -> bool:
-    """Whether a port has the speed; True too where model, blocks or mode are wrong, which is a finding of its own."""
+    """Whether a port has the speed; True too for a wrong model, block or mode, which other rules report."""
     if fabric.technology not in tier.model.technology:
         return True
     blocks = [block for block in tier.model.blocks if not side.blocks or block.name in side.blocks]
@@ -140,7 +140,7 @@ def _speeds(model: HardwareModel, side: Side) -> str:
 
 @rule("CW208", Severity.ERROR, leaves_no_plan=True)
 def wrong_technology(subject: Subject) -> Iterator[Problem]:
-    """Tiers whose model, and attached nodes whose model, does not speak the fabric's technology."""
+    """Tiers and attached nodes with a model of another technology than the fabric."""
     spec = subject.spec
     for fabric in spec.fabrics:
         for tier in fabric.tiers:
@@ -172,7 +172,7 @@ def _models(spec: ClusterSpec, technology: str) -> str:
 
 @rule("CW211", Severity.ERROR, leaves_no_plan=True)
 def attached_twice(subject: Subject) -> Iterator[Problem]:
-    """NIC groups that two fabrics serve, node groups that one fabric serves twice, two management networks."""
+    """NIC groups on two fabrics, node groups attached twice to one fabric, and two management networks."""
     seen: dict[tuple[str | None, str | None], str] = {}
     for fabric in subject.spec.fabrics:
         here: set[str | None] = set()
@@ -204,7 +204,7 @@ def attached_twice(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW692", Severity.ERROR)
 def platform_lacks_ports(subject: Subject) -> Iterator[Problem]:
-    """Tiers with a switch whose ports its platform does not have, or not at their speed; one problem for each tier."""
+    """Tiers with ports at a switch missing on its platform, or at another speed; one problem for each tier."""
     for skeleton, allocations in subject.allocations:
         faults: dict[int, dict[str, None]] = {}
         checked = set()
@@ -228,12 +228,12 @@ def platform_lacks_ports(subject: Subject) -> Iterator[Problem]:
 
 @dataclass(frozen=True, slots=True)
 class _Lanes:
-    """The modes of a fabric's ports, by tier, side and speed, as far as they were asked for."""
+    """The modes of a fabric's ports, by tier, side and speed, filled on demand."""
 
     modes: dict[tuple[str, str, int], Mapping[str, tuple[PortBlock, PortMode]]]
 
     def at(self, tier: Tier, side: Side, direction: str, port: str, speed_gbps: int) -> tuple[int, str]:
-        """How many lanes a port of ``tier`` has, and the name of its mode."""
+        """The number of lanes of a port of ``tier``, and the name of its mode."""
         key = (tier.role, direction, speed_gbps)
         if key not in self.modes:
             self.modes[key] = modes_at(tier.model, side, speed_gbps)
@@ -243,7 +243,7 @@ class _Lanes:
 
 @rule("CW223", Severity.ERROR)
 def unequal_lanes(subject: Subject) -> Iterator[Problem]:
-    """Cables whose ends cannot have the same lanes, once for each tier: uplinks, and those of adapters.
+    """Cables between ports of different lanes, once for each tier: uplinks, and those of adapters.
 
     Copper has the electrical lanes of both ends, single-mode fibre the optical ones of transceivers.
     """
@@ -278,7 +278,7 @@ def unequal_lanes(subject: Subject) -> Iterator[Problem]:
 
 
 def _adapter_lanes(subject: Subject, fabric: FabricSkeleton, ports: Sequence[Allocation]) -> Iterator[Problem]:
-    """Attachments of adapters to ports that have other lanes, once for each attachment and tier."""
+    """Adapters attached to ports of other lanes, once for each attachment and tier."""
     spec = subject.spec
     lanes_of: dict[str, int] = {}
     for attach in fabric.fabric.attach:
@@ -326,7 +326,7 @@ def _attached_adapters(subject: Subject, fabric: FabricSkeleton) -> Iterator[tup
 
 
 def _choices(tier: Tier, side: Side, speed_gbps: int) -> Mapping[int, str]:
-    """A mode by each number of lanes that the side's blocks offer at a speed."""
+    """A mode for each number of lanes in the side's blocks at a speed."""
     choices: dict[int, str] = {}
     for block in tier.model.blocks:
         if side.blocks and block.name not in side.blocks:
@@ -338,7 +338,7 @@ def _choices(tier: Tier, side: Side, speed_gbps: int) -> Mapping[int, str]:
 
 
 def _may_differ(fabric: FabricSkeleton, order: TierOrder) -> bool:
-    """Whether any two tiers that meet offer several numbers of lanes at the speed of their links."""
+    """True if two joined tiers have several numbers of lanes at the speed of their links."""
     for depth, tier in enumerate(fabric.fabric.tiers):
         if tier.up is None:
             continue

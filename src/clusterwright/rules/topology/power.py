@@ -1,4 +1,4 @@
-"""CW707 and CW708: what the devices of a rack draw together, against what a rack may draw."""
+"""CW707 and CW708: the power of a rack's devices, compared with the rack's limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clusterwright.spec.model import RACK, NodeGroup
 
 @rule("CW707", Severity.ERROR)
 def overdrawn_rack(subject: Subject) -> Iterator[Problem]:
-    """Power of a rack's devices against what racks may draw."""
+    """Racks with more power drawn by their devices than the limit."""
     spec = subject.spec
     limit_w = spec.site.rack_power_w
     if limit_w is None:
@@ -39,14 +39,14 @@ def overdrawn_rack(subject: Subject) -> Iterator[Problem]:
 
 
 def _draw(racks: Racks, rack: str) -> str:
-    """What a rack draws, and by which models."""
+    """A clause on a rack's power, by model."""
     models = Counter((model.name, model.power_w) for model in racks.contents[rack])
     parts = [f"{count} {name} of {watts:,} W" for (name, watts), count in models.items() if watts]
     return f"{rack} draws {racks.power_w(rack):,} W: {', '.join(parts)}"
 
 
 def _how_many(racks: Racks, rack: str, group: NodeGroup, limit_w: int) -> str:
-    """How many nodes of a group a rack has power for, beside what else stands there."""
+    """A hint with the number of a group's nodes within a rack's power, beside its other devices."""
     nodes_w = sum(model.power_w for model in racks.contents[rack] if model == group.model)
     beside_w = racks.power_w(rack) - nodes_w
     most = (limit_w - beside_w) // group.model.power_w if group.model.power_w else 0
@@ -57,7 +57,7 @@ def _how_many(racks: Racks, rack: str, group: NodeGroup, limit_w: int) -> str:
 
 @rule("CW708", Severity.WARNING)
 def power_not_checked(subject: Subject) -> Iterator[Problem]:
-    """Devices whose power is in no rack's sum, though the spec limits the power of racks."""
+    """Devices outside every rack's sum, in a spec with a limit on the power of racks."""
     spec = subject.spec
     if spec.site.rack_power_w is None:
         return

@@ -1,4 +1,4 @@
-"""CW221, CW250 to CW252: do nodes reach each other when one switch or cable fails, and may it be otherwise?"""
+"""CW221, CW250 to CW252: paths between nodes after the failure of one switch or cable, and accepted failures."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.text.document import Path
 
-_PAIRS_AT_MOST = 100_000  # of kinds of switches: beyond, only what cuts off one of them is looked for
+_PAIRS_AT_MOST = 100_000  # of kinds of switches: with more, only failures cutting off one of them are searched
 
 
 @dataclass(frozen=True, slots=True)
 class UpwardPaths:
-    """The ways up through one fabric, without switches that are drained or gone; switches by their seat.
+    """The uplink paths of one fabric, without switches drained or gone; switches by their seat.
 
-    ``parents`` are the switches above each, ``roots`` are bits of the uppermost ones that each can climb to, and
-    ``needed``
-    bits of those that every way up from it leads through, itself included. ``leaves`` have nodes and are in service.
+    ``parents`` are the switches above each. ``roots`` are the bits of the uppermost switches reachable from each, and
+    ``needed`` the bits of those on every path up from it, itself included. ``leaves`` have nodes and are in service.
     """
 
     fabric: FabricSkeleton
@@ -32,7 +31,7 @@ class UpwardPaths:
 
 
 def ways_up(fabric: FabricSkeleton, states: Mapping[str, str]) -> UpwardPaths:
-    """The ways up of ``fabric``, whose switches have these ``states`` by name."""
+    """The uplink paths of ``fabric``, with the ``states`` of its switches by name."""
     live = {number for number, seat in enumerate(fabric.seats) if states[seat.name] == ACTIVE}
     above: dict[int, tuple[int, ...]] = dict.fromkeys(live, ())
     for lower, uppers in fabric.uppers_of.items():
@@ -57,7 +56,9 @@ def ways_up(fabric: FabricSkeleton, states: Mapping[str, str]) -> UpwardPaths:
 
 
 def parting(ways: UpwardPaths) -> tuple[int, int, int] | None:
-    """Two switches with nodes that meet at the top, and a third whose failure ends that; None where there is none."""
+    """Two switches with nodes joined at the top, and a third separating them by its failure; None without such a
+    switch.
+    """
     kinds = list({(ways.roots[leaf], ways.needed[leaf], ways.parents[leaf]): leaf for leaf in ways.leaves}.values())
     if len(kinds) ** 2 > _PAIRS_AT_MOST:
         return None
@@ -66,7 +67,7 @@ def parting(ways: UpwardPaths) -> tuple[int, int, int] | None:
         for other in kinds[index + 1 :]:
             shared = ways.roots[one] & ways.roots[other]
             if not shared or shared == ways.roots[one] == ways.roots[other]:
-                continue  # they do not meet at all, or whatever parts them cuts one off
+                continue  # without a common root, or separated only by a failure that cuts one of them off
             if shared not in needed:
                 needed[shared] = _needed_for(ways, shared)
             lost = (needed[shared][one] | needed[shared][other]) & ~(1 << one | 1 << other)
@@ -76,7 +77,7 @@ def parting(ways: UpwardPaths) -> tuple[int, int, int] | None:
 
 
 def _needed_for(ways: UpwardPaths, tops: int) -> Mapping[int, int]:
-    """For each switch, bits of those that every way up from it to one of ``tops`` leads through."""
+    """For each switch, the bits of the switches on every path up from it to one of ``tops``."""
     needed: dict[int, int] = {}
     for number in sorted(ways.roots, key=lambda number: -ways.fabric.seats[number].tier):
         climbing = [upper for upper in ways.parents[number] if ways.roots[upper] & tops]
@@ -90,7 +91,7 @@ def _needed_for(ways: UpwardPaths, tops: int) -> Mapping[int, int]:
 
 @rule("CW221", Severity.ERROR)
 def single_failures(subject: Subject) -> Iterator[Problem]:
-    """Fabrics, with everything in service, in which one failure cuts off nodes, and that do not accept it."""
+    """Fabrics with nodes cut off by a single failure, with everything in service and without accepting it."""
     for fabric in _judged(subject):
         if fabric.fabric.accepts_single_failures is None:
             for path, message, hint in _cuts(_whole(fabric)):
@@ -100,7 +101,7 @@ def single_failures(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW250", Severity.WARNING)
 def single_failures_left(subject: Subject) -> Iterator[Problem]:
-    """Fabrics in which one failure cuts off nodes because of exceptions alone, and that do not accept it."""
+    """Fabrics with nodes cut off by a single failure only under exceptions, without accepting it."""
     stopped = [item for item in subject.spec.exceptions if item.state is not None and item.port is None]
     if stopped:
         for fabric in _judged(subject):
@@ -115,7 +116,7 @@ def single_failures_left(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW251", Severity.NOTE)
 def accepted_failures(subject: Subject) -> Iterator[Problem]:
-    """Single failures in fabrics that accept them, with the reason."""
+    """Single failures in fabrics accepting them, with the reason."""
     for fabric in _judged(subject):
         reason = fabric.fabric.accepts_single_failures
         if reason is not None:
@@ -125,7 +126,7 @@ def accepted_failures(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW252", Severity.WARNING)
 def idle_acceptance(subject: Subject) -> Iterator[Problem]:
-    """Fabrics that accept single failures though none cuts off nodes."""
+    """Fabrics accepting single failures without one cutting off nodes."""
     for fabric in _judged(subject):
         accepts = fabric.fabric.accepts_single_failures is not None
         if accepts and not any(_cuts(_whole(fabric))) and not any(_cuts(ways_up(fabric, subject.states))):
@@ -143,13 +144,13 @@ def _judged(subject: Subject) -> tuple[FabricSkeleton, ...]:
 
 
 def _whole(fabric: FabricSkeleton) -> UpwardPaths:
-    """The ways up with everything in service."""
+    """The uplink paths with everything in service."""
     return ways_up(fabric, dict.fromkeys((seat.name for seat in fabric.seats), ACTIVE))
 
 
 def _cuts(ways: UpwardPaths) -> Iterator[tuple[Path, str, str]]:
-    """Failures that cut off nodes, one for each tier of these, or else one that parts two of them: where the spec
-    causes it, what it is, and what to do.
+    """Failures cutting off nodes, one for each tier of these, or else one separating two of them: place, message and
+    hint.
     """
     fabric = ways.fabric
     reported: set[int] = set()

@@ -1,4 +1,4 @@
-"""CW284: what is renamed has to stand somewhere under its former name."""
+"""CW284: renamed devices need an allocation file with their former names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clusterwright.rules.rule import Problem, Subject, rule
 
 @rule("CW284", Severity.ERROR)
 def renamed_without_an_allocation(subject: Subject) -> Iterator[Problem]:
-    """New names where no allocation file says which devices had the former ones."""
+    """Entries of `renamed` without an allocation file."""
     spec = subject.spec
     if spec.allocated:
         return

@@ -1,4 +1,4 @@
-"""CW7xx: power, space and cabling, racks on the floor, and cables that are as long as that needs."""
+"""CW7xx: power, space and cabling: racks on the floor plan, and cables as long as required by it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clusterwright.spec.text.document import Path
 
 @rule("CW704", Severity.ERROR)
 def impossible_place(subject: Subject) -> Iterator[Problem]:
-    """Words of the floor's rows that are no racks of the plan, or stand twice."""
+    """Unknown or repeated racks in the rows of the floor plan."""
     floor = subject.spec.site.floor
     if floor is None:
         return
@@ -49,7 +49,7 @@ def impossible_place(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW705", Severity.WARNING)
 def rack_without_place(subject: Subject) -> Iterator[Problem]:
-    """Racks of the plan that the floor does not name."""
+    """Planned racks missing in the floor plan."""
     floor = subject.spec.site.floor
     if floor is None:
         return
@@ -62,7 +62,7 @@ def rack_without_place(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW706", Severity.ERROR)
 def copper_too_long_on_the_floor(subject: Subject) -> Iterator[Problem]:
-    """Direct-attach cables whose measured way is longer than copper reaches at their speed."""
+    """Direct-attach cables longer, as measured on the floor plan, than copper reaches at their speed."""
     spec = subject.spec
     worst: dict[Path, tuple[float, str]] = {}
     if any(_may_be_too_long(subject, fabric) for fabric in subject.skeleton.fabrics):
@@ -74,7 +74,7 @@ def copper_too_long_on_the_floor(subject: Subject) -> Iterator[Problem]:
             up = fabric.tiers[lower.tier].up if cable.a.side == "up" else None
             side = fabric.tiers[cable.tier].down if up is None else up.side
             if side.length_m > reach_m(cable.speed_gbps):
-                continue  # CW702 says it of the tier
+                continue  # CW702 reports it for the tier
             sentence = (
                 f"The way from {cable.a.device} to {cable.b.device} needs {cable.length_m:g} m of direct-attach copper,"
                 f" which reaches {reach_m(cable.speed_gbps):g} m at {cable.speed_gbps}G."
@@ -86,7 +86,7 @@ def copper_too_long_on_the_floor(subject: Subject) -> Iterator[Problem]:
 
 
 def _may_be_too_long(subject: Subject, skeleton: FabricSkeleton) -> bool:
-    """Whether copper may be longer than it reaches at the fastest of its links, as long as it can be at most."""
+    """True if copper at its greatest length may exceed its reach at the fastest of the fabric's links."""
     copper: list[tuple[Side, int]] = []
     tiers = skeleton.fabric.tiers
     if any(tier.down.medium == "dac" for tier in tiers):
@@ -100,7 +100,7 @@ def _may_be_too_long(subject: Subject, skeleton: FabricSkeleton) -> bool:
 
 @rule("CW701", Severity.ERROR)
 def overfull_rack(subject: Subject) -> Iterator[Problem]:
-    """Heights of a rack's nodes and rack switches against the rack."""
+    """Racks with more units of nodes and rack switches than their height."""
     spec = subject.spec
     switches: dict[str, int] = defaultdict(int)
     for skeleton in subject.skeleton.fabrics:
@@ -133,7 +133,7 @@ def overfull_rack(subject: Subject) -> Iterator[Problem]:
 
 
 def _units_inside(spec: ClusterSpec, group: NodeGroup) -> dict[str, int]:
-    """The height of what stands in each rack of a group, by node group."""
+    """The height of the devices inside each rack of a group, by node group."""
     return {
         other.name: other.inside.count * ceil(other.model.units)
         for other in spec.node_groups
@@ -173,7 +173,7 @@ def _too_long(side: Side, speed_gbps: int, what: str) -> Iterator[Problem]:
 
 @rule("CW703", Severity.WARNING)
 def cable_described_twice(subject: Subject) -> Iterator[Problem]:
-    """Media and lengths that a tier's `up` and the `down` of the tier above both state, and not alike."""
+    """Media and lengths stated differently by a tier's `up` and the `down` of the tier above."""
     spec = subject.spec
     stated = spec.document.values
     for skeleton in subject.skeleton.fabrics:

@@ -1,4 +1,4 @@
-"""CW260 to CW267: the allocation file, in which what stands keeps its place, against the spec and its plan."""
+"""CW260 to CW267: the allocation file of existing devices, compared with the spec and its plan."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ GIVEN_TWICE = LintRule("CW261", Severity.ERROR)
 
 @rule("CW262", Severity.ERROR)
 def cannot_stand(subject: Subject) -> Iterator[Problem]:
-    """Facts of the file that the plan does not follow."""
+    """Facts of the file contradicted by the plan."""
     hint = "Change the spec so that it can stay, or delete the line and run `clusterwright allocate`."
     yield from _disagreements(subject, hint, of_places=False)
 
 
 @rule("CW263", Severity.WARNING)
 def has_gone(subject: Subject) -> Iterator[Problem]:
-    """What stands by the file and is not in the plan."""
+    """Devices of the file missing in the plan."""
     comparison = subject.comparison
     if comparison is None or not subject.spec.allocated.is_own or not comparison.gone:
         return
@@ -36,7 +36,7 @@ def has_gone(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW264", Severity.WARNING)
 def lacks(subject: Subject) -> Iterator[Problem]:
-    """What the plan has and the file does not."""
+    """Devices and cables of the plan missing in the file."""
     comparison = subject.comparison
     if comparison is None or not subject.spec.allocated.is_own or not any(comparison.unrecorded):
         return
@@ -48,10 +48,10 @@ def lacks(subject: Subject) -> Iterator[Problem]:
 
 
 def _without(subject: Subject) -> str:
-    """What would move of what stands if there were no allocation file."""
+    """A sentence on the existing parts moved by a plan without the file."""
     try:
         cables, addresses, numbers = moves_unaided(subject.plan)
-    except SpecError as error:  # grown bit by bit, it may find ports that a plan from nothing has none of
+    except SpecError as error:  # a plan grown step by step may fit where a plan from nothing lacks ports
         return f"Without the file there is no plan: {error.findings[0].message}"
     if not (cables or addresses or numbers):
         return ""
@@ -60,13 +60,13 @@ def _without(subject: Subject) -> str:
 
 @rule("CW265", Severity.WARNING)
 def no_room(subject: Subject) -> Iterator[Problem]:
-    """Devices that the plan has in another rack, unit or ports than the file."""
+    """Devices planned in another rack, unit or port than in the file."""
     hint = "Give it a model that fits, or run `clusterwright allocate`."
     yield from _disagreements(subject, hint, of_places=True)
 
 
 def _disagreements(subject: Subject, hint: str, *, of_places: bool) -> Iterator[Problem]:
-    """What the plan has otherwise than the file, at the file's lines: where machines stand, or all else."""
+    """Differences between plan and file, at the file's lines: the places of machines, or all others."""
     comparison = subject.comparison
     disagreements = (
         (disagreement for disagreement in comparison.disagreements if disagreement.is_place is of_places)
@@ -79,7 +79,7 @@ def _disagreements(subject: Subject, hint: str, *, of_places: bool) -> Iterator[
 
 @rule("CW266", Severity.ERROR)
 def renamed_to_nothing(subject: Subject) -> Iterator[Problem]:
-    """Entries of ``renamed`` whose new name is none, or whose old one still is one."""
+    """Entries of ``renamed`` with an unknown new name, or with an old name still in use."""
     for item in subject.spec.renamed:
         fabric = subject.spec.fabric(item.fabric or "")
         if item.nodes is not None:
@@ -100,7 +100,7 @@ def renamed_to_nothing(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW267", Severity.ERROR)
 def left_out_in_vain(subject: Subject) -> Iterator[Problem]:
-    """Names under ``left_out`` that no place of the node group has."""
+    """Unknown names under ``left_out``."""
     for group in subject.spec.node_groups:
         if not group.left_out:
             continue

@@ -1,4 +1,4 @@
-"""CW709: levels at which the switches of a tier cannot stand."""
+"""CW709: invalid levels for the switches of a tier to stand at."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
 
 @rule("CW709", Severity.ERROR)
 def impossible_standing_level(subject: Subject) -> Iterator[Problem]:
-    """`stands` levels that are not the tier's own level or one around it."""
+    """`stands` levels other than the tier's own level or one around it."""
     spec = subject.spec
     for fabric in spec.fabrics:
         served = served_groups(spec, fabric)
@@ -31,7 +31,7 @@ def impossible_standing_level(subject: Subject) -> Iterator[Problem]:
 
 
 def served_groups(spec: ClusterSpec, fabric: Fabric) -> list[NodeGroup]:
-    """The node groups that a fabric serves."""
+    """The node groups attached to a fabric."""
     names = {attach.nodes for attach in fabric.attach}
     return [group for group in spec.node_groups if group.name in names or None in names]
 

@@ -1,4 +1,4 @@
-"""CW2xx: does the fabric that the spec describes hang together? Uplinks, planes, order, attached nodes, evenness."""
+"""CW2xx: uplinks, planes, order of tiers, attached nodes and evenness of a fabric."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clusterwright.spec.text.document import Path
 
 @rule("CW202", Severity.ERROR, leaves_no_plan=True)
 def loose_uplinks(subject: Subject) -> Iterator[Problem]:
-    """Tiers with uplinks but nothing above, and tiers below another that have none."""
+    """Tiers with uplinks and nothing above them, and tiers without uplinks below another."""
     for skeleton in subject.skeleton.fabrics:
         loose = Counter(skeleton.seats[number].tier for number in skeleton.loose)
         order = tier_order(subject.spec, skeleton.fabric)
@@ -47,7 +47,7 @@ def loose_uplinks(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW206", Severity.ERROR, leaves_no_plan=True)
 def unattached_nodes(subject: Subject) -> Iterator[Problem]:
-    """Node groups and management ports that find no switch around them."""
+    """Node groups and management ports without a switch around them."""
     for skeleton in subject.skeleton.fabrics:
         fabric = skeleton.fabric
         places = " or ".join(dict.fromkeys(tier.per for tier in fabric.tiers))
@@ -70,7 +70,7 @@ def unattached_nodes(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW218", Severity.ERROR)
 def crowded_tiers(subject: Subject) -> Iterator[Problem]:
-    """Node groups with `to:` for whose NICs the tier has too few free ports."""
+    """Node groups with `to:` and too few free ports for their NICs in that tier."""
     for skeleton in subject.skeleton.fabrics:
         for item in skeleton.crowded:
             attach = next(candidate for candidate in skeleton.fabric.attach if candidate.nodes == item.nodes)
@@ -87,7 +87,7 @@ def crowded_tiers(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW207", Severity.ERROR)
 def dark_switches(subject: Subject) -> Iterator[Problem]:
-    """Upper switches that nothing below is joined to."""
+    """Upper switches without a link from below."""
     for skeleton in subject.skeleton.fabrics:
         seats = Counter(seat.tier for seat in skeleton.seats)
         for depth, count in sorted(_dark(skeleton).items()):
@@ -112,7 +112,7 @@ def _dark(skeleton: FabricSkeleton) -> Counter[int]:
 
 @rule("CW209", Severity.ERROR, leaves_no_plan=True)
 def tiers_out_of_order(subject: Subject) -> Iterator[Problem]:
-    """Tiers that stand in a smaller level than the tier below them."""
+    """Tiers in a smaller level than the tier below them."""
     spec = subject.spec
     for fabric in spec.fabrics:
         names = {attach.nodes for attach in fabric.attach}
@@ -133,7 +133,7 @@ def tiers_out_of_order(subject: Subject) -> Iterator[Problem]:
 
 
 def _stacked(spec: ClusterSpec, fabric: Fabric, levels: Sequence[str]) -> Iterator[tuple[Tier, Tier]]:
-    """The tiers around nodes with some levels, each with the next one above it that is around them too."""
+    """The tiers around nodes with some levels, each with the next one above it around them too."""
     order = tier_order(spec, fabric)
     for depth, below in enumerate(fabric.tiers):
         if below.per not in levels:
@@ -146,8 +146,8 @@ def _stacked(spec: ClusterSpec, fabric: Fabric, levels: Sequence[str]) -> Iterat
 
 @rule("CW210", Severity.ERROR, relied_on=True)
 def planes_without_source(subject: Subject) -> Iterator[Problem]:
-    """`join: rail` above a tier without rails, `join: port` without ports of GPUs, `join: position` at the
-    bottom, rails on a management network.
+    """`join: rail` above a tier without rails, `join: port` without ports of GPUs, `join: position` at the bottom,
+    rails on a management network.
     """
     for fabric in subject.spec.fabrics:
         order = tier_order(subject.spec, fabric)
@@ -184,7 +184,7 @@ def planes_without_source(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW237", Severity.ERROR, relied_on=True)
 def unknown_tier_above(subject: Subject) -> Iterator[Problem]:
-    """`up.to` that names a tier which the fabric does not have, or has further up its list."""
+    """`up.to` with an unknown tier, or one not further up the list."""
     for fabric in subject.spec.fabrics:
         roles = [tier.role for tier in fabric.tiers]
         for depth, tier in enumerate(fabric.tiers):
@@ -203,7 +203,7 @@ def unknown_tier_above(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW238", Severity.ERROR, relied_on=True)
 def unequal_planes_below(subject: Subject) -> Iterator[Problem]:
-    """Tiers in planes above tiers beside each other that have different numbers of them."""
+    """Tiers in planes above adjacent tiers with different numbers of planes."""
     for fabric in subject.spec.fabrics:
         order = tier_order(subject.spec, fabric)
         for depth, tier in enumerate(fabric.tiers):
@@ -224,7 +224,7 @@ def unequal_planes_below(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW213", Severity.WARNING)
 def uneven_spread(subject: Subject) -> Iterator[Problem]:
-    """RDMA fabrics in which upper switches get different numbers of links."""
+    """RDMA fabrics with different numbers of links at upper switches."""
     for skeleton in subject.skeleton.fabrics:
         if skeleton.fabric.technology == "ethernet":
             continue

@@ -1,4 +1,4 @@
-"""CW219, CW224, CW229, CW246, CW248: the bandwidth of every unit of a fabric, what directors take of it."""
+"""CW219, CW224, CW229, CW246, CW248: the bandwidth of every unit of a fabric, and the share lost in directors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROUNDING = 1e-9
 
 @rule("CW224", Severity.ERROR)
 def unequal_units(subject: Subject) -> Iterator[Problem]:
-    """Units of InfiniBand, switches of Ethernet, whose uplinks carry less of their adapters than is promised."""
+    """InfiniBand units and Ethernet switches with less uplink bandwidth than promised for their adapters."""
     yield from _narrow_switches(subject)
     shares = promised_shares(subject.spec)
     for fabric in subject.skeleton.fabrics:
@@ -47,7 +47,7 @@ def unequal_units(subject: Subject) -> Iterator[Problem]:
 
 
 def _narrow_switches(subject: Subject) -> Iterator[Problem]:
-    """Switches of Ethernet fabrics above which NICs have less bandwidth than is promised of the whole tier."""
+    """Ethernet switches with less bandwidth for NICs than promised for the whole tier."""
     promised = promised_at_each_switch(subject.spec)
     for skeleton in subject.skeleton.fabrics:
         fabric = skeleton.fabric
@@ -71,8 +71,9 @@ def _narrow_switches(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW229", Severity.ERROR)
 def slower_uplinks(subject: Subject) -> Iterator[Problem]:
-    """InfiniBand tiers whose uplinks are slower than an adapter of their fabric: links are counted, as if all were
-    alike, by CW219, CW224 and by proofs, whose text names no speed.
+    """InfiniBand tiers with uplinks slower than an adapter of their fabric.
+
+    CW219, CW224 and the proofs count links as equal, since the rendered text names no speed.
     """
     for fabric in subject.skeleton.fabrics:
         speeds = {node.speed_gbps for node in fabric.nodes}
@@ -90,7 +91,7 @@ def slower_uplinks(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW219", Severity.ERROR)
 def uneven_promise(subject: Subject) -> Iterator[Problem]:
-    """InfiniBand tiers where the links that units have in common carry less of their adapters than is promised."""
+    """InfiniBand tiers with less bandwidth between units than promised for their adapters."""
     shares = promised_shares(subject.spec)
     for fabric in subject.skeleton.fabrics:
         share = shares.get(fabric.fabric.name)
@@ -113,7 +114,7 @@ def uneven_promise(subject: Subject) -> Iterator[Problem]:
 def _short_cuts(
     fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], share: float
 ) -> Iterator[tuple[_Unit, int, int]]:
-    """Cuts between units below the same switches: a unit, links that meet a partner, adapters that want them.
+    """Insufficient cuts between units below the same switches: a unit, the usable links, and the adapters to serve.
 
     Units of several tiers may have the same switches above.
     """
@@ -136,7 +137,7 @@ def _short_cuts(
             room = sum(units[number].uplinks for number in near)
             wanted, room = min(wanted, adapters - wanted), min(room, uplinks - room)
             met = sum(links.met(near) for links in bundles)
-            if met + _ROUNDING < wanted * share <= room + _ROUNDING:  # with less room it is narrow, whoever spreads how
+            if met + _ROUNDING < wanted * share <= room + _ROUNDING:  # with less room no spread could suffice (CW224)
                 yield units[near[0]], met, wanted
 
 
@@ -150,14 +151,14 @@ def _sides(groups: Sequence[int]) -> Iterator[Sequence[int]]:
 
 @dataclass(frozen=True, slots=True)
 class _BundleLinks:
-    """The links of a bundle: how many each unit has to a switch above, and how many all units have to it."""
+    """The links of a bundle to each switch above: by unit, and of all units together."""
 
     of_unit: Mapping[int, Mapping[int, int]]
     of_all: Mapping[int, int]
 
     @classmethod
     def of(cls, links: Mapping[tuple[int, int], int]) -> _BundleLinks:
-        """Those of pairs of a unit and a switch above."""
+        """The links of pairs of a unit and a switch above."""
         of_unit: dict[int, dict[int, int]] = {}
         of_all = Counter[int]()
         for (unit, upper), count in links.items():
@@ -166,7 +167,7 @@ class _BundleLinks:
         return cls(of_unit, of_all)
 
     def met(self, near: Sequence[int]) -> int:
-        """How many links of some units meet one of the others at a switch above."""
+        """The number of links of some units with a link of the others at the same switch above."""
         links_by_upper = Counter[int]()
         for unit in near:
             for upper, count in self.of_unit.get(unit, {}).items():
@@ -176,7 +177,7 @@ class _BundleLinks:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A switch with adapters, or those of a tier that its hosts climb through: their uplinks, and who needs them."""
+    """A switch with adapters, or the switches of a tier on its hosts' paths up: their uplinks and adapters."""
 
     name: str
     members: tuple[int, ...]
@@ -189,7 +190,7 @@ def _ratio(unit: _Unit) -> float:
 
 
 def _taps(subject: Subject, fabric: FabricSkeleton) -> list[tuple[int, int]]:
-    """Node and switch of each adapter, but for hosts that take free ports, such as the fabric's managers."""
+    """Node and switch of each adapter, except for hosts on free ports, such as the fabric's managers."""
     filling = {attach.nodes for attach in fabric.fabric.attach if attach.to is not None}
     groups = [subject.spec.node_groups[node.node_group].name for node in subject.skeleton.layout.nodes]
     taps: list[tuple[int, int]] = []
@@ -200,7 +201,7 @@ def _taps(subject: Subject, fabric: FabricSkeleton) -> list[tuple[int, int]]:
 
 
 def _leaves(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) -> list[_Unit]:
-    """The switches of a lowest tier that have adapters, one by one."""
+    """The switches of a lowest tier with adapters, one by one."""
     up = fabric.fabric.tiers[depth].up
     adapters = Counter(seat for _, seat in taps if fabric.seats[seat].tier == depth)
     return (
@@ -214,27 +215,27 @@ def _leaves(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int)
 
 
 class _Joined:
-    """Switches in disjoint sets; each set has one that stands for all."""
+    """Switches in disjoint sets, each with one representative."""
 
     def __init__(self, switches: Sequence[int]) -> None:
         self._first = dict(zip(switches, switches, strict=True))
 
     def first_of(self, switch: int) -> int:
-        """The switch that stands for the set of this one."""
+        """The representative of this switch's set."""
         first = self._first
         while first[switch] != switch:
             first[switch] = switch = first[first[switch]]
         return switch
 
     def join(self, switch: int, other: int) -> None:
-        """Make one set of two; the second one's first stands for it."""
+        """Join two sets, with the representative of the second."""
         self._first[self.first_of(switch)] = self.first_of(other)
 
 
 def _units(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) -> list[_Unit]:
-    """What climbs through a tier: its switches with adapters below, those together that a host or a switch below joins.
+    """The units of a tier: its switches with adapters below, those joined by a host or a switch below together.
 
-    Planes that come together only above are units of their own, where no host has adapters in two of them.
+    Planes joined only above are units of their own, unless a host has adapters in two of them.
     """
     up = fabric.fabric.tiers[depth].up
     if up is None:
@@ -269,7 +270,7 @@ def _units(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) 
 
 @rule("CW246", Severity.WARNING)
 def straddling_uplinks(subject: Subject) -> Iterator[Problem]:
-    """Tiers below directors of InfiniBand whose switches have uplinks to different numbers of leaf chips."""
+    """Tiers below InfiniBand directors with uplinks to different numbers of leaf chips."""
     directors = {
         fabric.name
         for fabric in subject.spec.fabrics
@@ -305,7 +306,7 @@ def director_below(subject: Subject) -> Iterator[Problem]:
 
 
 def _spreads(fabric: FabricSkeleton, allocations: Sequence[Allocation]) -> Mapping[int, tuple[int, ...]]:
-    """For each switch below a director, how many of its uplinks end on each chip, the most first."""
+    """For each switch below a director, the numbers of its uplinks on each chip, the largest first."""
     inside: dict[str, dict[str, int]] = {}
     for tier in fabric.fabric.tiers:
         if tier.model.chips is not None:

@@ -1,4 +1,4 @@
-"""CW276, CW277: flowlets and adaptive routing where switches, links, addresses and nodes can do it."""
+"""CW276, CW277: flowlets and adaptive routing on supporting switches, links, addresses and nodes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import FLOWLET, Fabric, Tier
 from clusterwright.spec.hardware.systems import EXTERNAL, System, system_of, systems
 
-# mstreg is a program of mstflint, which Debian, Ubuntu and Red Hat have, and DOCA's profiles bring along.
+# mstreg is a program of mstflint, a package of Debian, Ubuntu and Red Hat, and a dependency of DOCA's profiles.
 _REGISTER_TOOLS = frozenset({"mstflint", "doca-ofed", "doca-roce", "doca-networking", "doca-all", "mlnx-ofed-all"})
 
 
 @rule("CW276", Severity.ERROR)
 def adaptive_routing_is_possible(subject: Subject) -> Iterator[Problem]:
-    """Fabrics with `balancing: {kind: flowlet}` or `adaptive`, against what their switches and links can do."""
+    """Fabrics with `balancing: {kind: flowlet}` or `adaptive` without support in their switches and links."""
     for fabric in subject.spec.fabrics:
         if fabric.balancing == FLOWLET:
             yield from _without_flowlets(fabric)
@@ -81,7 +81,7 @@ def _tier_faults(fabric: Fabric, joined: Sequence[tuple[Tier, Tier]]) -> Iterato
 
 
 def _model_fault(tier: Tier) -> str:
-    """Why switches of a tier cannot route adaptively; "" where they can, or where somebody else configures them."""
+    """The obstacle to adaptive routing on a tier's switches; "" without one and for switches configured externally."""
     if tier.model.network_os == EXTERNAL:
         return ""
     system = system_of(tier.model)
@@ -109,7 +109,7 @@ def _refused(fabric: Fabric, message: str, hint: str) -> Problem:
 
 @rule("CW277", Severity.ERROR)
 def adapters_take_any_order(subject: Subject) -> Iterator[Problem]:
-    """Images of nodes on an adaptive fabric, against the packages that hold the program for adapters' registers."""
+    """Images of nodes on an adaptive fabric without the program for adapter registers."""
     spec = subject.spec
     adaptive = [fabric for fabric in spec.fabrics if fabric.is_adaptive]
     reported: set[str] = set()

@@ -1,4 +1,6 @@
-"""CW441 to CW443: marks that no queue reaches, notifications among other traffic, chips whose queues have no name."""
+"""CW441 to CW443: marking thresholds above the buffer, notifications among other traffic, chips with unknown queue
+names.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ NOTIFICATION_DSCP = 48
 
 @rule("CW441", Severity.ERROR)
 def marks_beyond_the_buffer(subject: Subject) -> Iterator[Problem]:
-    """Thresholds of `marking` that are larger than the packet buffer of a switch of the fabric."""
+    """Thresholds of `marking` larger than the packet buffer of a switch of the fabric."""
     for fabric in subject.spec.fabrics:
         if fabric.technology == "infiniband":
             continue
@@ -39,7 +41,7 @@ def marks_beyond_the_buffer(subject: Subject) -> Iterator[Problem]:
 
 
 def _smallest_buffer(fabric: Fabric, catalogue: Mapping[str, HardwareModel]) -> tuple[str, int] | None:
-    """The model of the fabric whose queues share least, with the bytes; None where the catalogue knows of none."""
+    """The model with the smallest shared buffer in a fabric, and its bytes; None without a known buffer."""
     buffers: list[tuple[int, str]] = []
     for tier in fabric.tiers:
         buffer = _buffer_of(tier.model, catalogue)
@@ -61,7 +63,7 @@ def _buffer_of(model: HardwareModel, catalogue: Mapping[str, HardwareModel]) -> 
 
 @rule("CW442", Severity.ERROR)
 def notifications_among_others(subject: Subject) -> Iterator[Problem]:
-    """Fabrics that mark a lossless class, with congestion notifications in it or in the class of all other traffic."""
+    """Fabrics marking a lossless class, with congestion notifications in it or in the default class."""
     for fabric in subject.spec.fabrics:
         marking = next((c for c in fabric.classes if c.ecn == "mark" and c.priority is not None), None)
         if fabric.technology == "infiniband" or marking is None:
@@ -78,7 +80,7 @@ def notifications_among_others(subject: Subject) -> Iterator[Problem]:
 
 
 def _is_apart(owner: TrafficClass, fabric: Fabric) -> bool:
-    """Whether a class takes what its list names alone, and no DSCP that is left over."""
+    """True for a class of the DSCPs in its list alone, without the default ones."""
     return owner is not default_class(fabric) and 0 not in owner.dscp
 
 
@@ -92,7 +94,7 @@ def _misplaced(item: TrafficClass, key: str, fault: str) -> Problem:
 
 @rule("CW443", Severity.ERROR)
 def queues_without_words(subject: Subject) -> Iterator[Problem]:
-    """Tiers with classes on a chip for which no source tells how its system names transmit queues."""
+    """Tiers with classes on a chip with unknown names of transmit queues."""
     for fabric in subject.spec.fabrics:
         if fabric.technology == "infiniband" or not fabric.classes:
             continue

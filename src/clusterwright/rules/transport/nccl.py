@@ -1,4 +1,4 @@
-"""CW404, CW406 to CW408, CW436 to CW438: what NCCL is told, by one profile or several, against the fabrics."""
+"""CW404, CW406 to CW408, CW436 to CW438: NCCL profiles, compared with the fabrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clusterwright.spec.model import ClusterSpec
 
 # NCCL, src/misc/param.cc: the longest value of a line of nccl.conf.
 LONGEST_VALUE = 1023
-# Variables of nccl.conf that follow from the plan or from a key of the profile.
+# Variables of nccl.conf set by the plan or by a key of the profile.
 DERIVED_VARIABLES = {
     "NCCL_COLLNET_ENABLE": "`subnet_manager.sharp`",
     "NCCL_CROSS_NIC": "the cabling, or `cross_nic`",
@@ -46,7 +46,7 @@ DERIVED_VARIABLES = {
 
 @rule("CW404", Severity.ERROR)
 def control_dscp(subject: Subject) -> Iterator[Problem]:
-    """NCCL's control DSCP against the classes of its fabric."""
+    """NCCL's control DSCP, compared with the classes of its fabric."""
     for nccl in subject.spec.nccl_profiles:
         fabric = subject.spec.fabric(nccl.fabric)
         if fabric is None or nccl.control_dscp is None:
@@ -78,7 +78,7 @@ def _spans(codes: set[int]) -> str:
 
 @rule("CW406", Severity.ERROR)
 def nccl_fabric(subject: Subject) -> Iterator[Problem]:
-    """NCCL's nodes against what its two fabrics attach."""
+    """NCCL's nodes, compared with the attachments of its two fabrics."""
     spec = subject.spec
     for nccl in spec.nccl_profiles:
         for key, name in (("fabric", nccl.fabric), ("sockets", nccl.sockets)):
@@ -107,7 +107,7 @@ def _serving(spec: ClusterSpec, nodes: str) -> str:
 
 @rule("CW407", Severity.ERROR)
 def misread_value(subject: Subject) -> Iterator[Problem]:
-    """NCCL variables whose value has blanks around it, quotes or a comment, or is too long."""
+    """NCCL variables with surrounding blanks, quotes, a comment, or too long a value."""
     for nccl in subject.spec.nccl_profiles:
         for name, value in nccl.variables.items():
             wrong = _misread(value) if name.startswith("NCCL_") else None
@@ -130,7 +130,7 @@ def _misread(value: str) -> str | None:
 
 @rule("CW408", Severity.WARNING)
 def variable_by_hand(subject: Subject) -> Iterator[Problem]:
-    """Entries of `variables` that the plan or another key of the profile already gives."""
+    """Entries of `variables` already set by the plan or another key of the profile."""
     for nccl in subject.spec.nccl_profiles:
         for name in nccl.variables:
             if name not in DERIVED_VARIABLES:
@@ -145,14 +145,14 @@ def variable_by_hand(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW436", Severity.ERROR)
 def nodes_of_two(subject: Subject) -> Iterator[Problem]:
-    """Node groups that two profiles name."""
+    """Node groups of two profiles."""
     for name, path in named_twice(subject.spec, subject.spec.nccl_profiles):
         yield Problem(path, f"Another NCCL profile is for {name} already.", "Name it in one of them.")
 
 
 @rule("CW437", Severity.ERROR)
 def mixed_partition(subject: Subject) -> Iterator[Problem]:
-    """Slurm's partitions whose node groups do not all have the same NCCL profile, or none."""
+    """Slurm partitions of node groups with different NCCL profiles."""
     spec = subject.spec
     for part in chain.from_iterable(scheduler.partitions for scheduler in spec.schedulers):
         profiles = [spec.nccl(name) for name in part.nodes]
@@ -163,7 +163,7 @@ def mixed_partition(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW438", Severity.ERROR)
 def sums_of_several_levels(subject: Subject) -> Iterator[Problem]:
-    """Profiles on one InfiniBand fabric with SHARP whose data travels in different service levels."""
+    """Profiles on one InfiniBand fabric with SHARP and data in different service levels."""
     spec = subject.spec
     for fabric in spec.fabrics:
         manager = fabric.subnet_manager

@@ -1,4 +1,4 @@
-"""CW418 to CW422, CW424: variables of NCCL and PyTorch, and the tuner's table, against the releases and the fabric."""
+"""CW418 to CW422, CW424: NCCL and PyTorch variables, and the tuner's table, compared with releases and fabric."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from clusterwright.spec.runtime.switches import is_switch, plugin_names
 from clusterwright.spec.zone_reach import memberships_of
 
 # NCCL's sources by release (ext-tuner/example/plugin.c, plugins/tuner/example/plugin.c): a table is read since 2.27.5;
-# getCollInfo takes the table of costs as one of pointers until the mend that 2.30.3 brings.
+# before the fix in 2.30.3, getCollInfo takes the table of costs as one of pointers.
 _READS_TABLE, _MENDED = (2, 27, 5), (2, 30)
 
 
 @rule("CW419", Severity.WARNING)
 def unknown_variable(subject: Subject) -> Iterator[Problem]:
-    """Entries of `variables` that are in no table of the profile's releases."""
+    """Entries of `variables` missing in every table of the profile's releases."""
     for nccl in subject.spec.nccl_profiles:
         variable_names = _known(nccl)
         if variable_names is None:
@@ -32,7 +32,7 @@ def unknown_variable(subject: Subject) -> Iterator[Problem]:
         for name in nccl.variables:
             if name in variable_names or name in plugin_names():
                 continue
-            # Most of these names begin alike, so that unrelated ones are similar.
+            # Most of these names share a prefix: unrelated ones are similar too.
             hint = did_you_mean(name, guesses, "Remove it, or name the release that reads it.", likeness=SURE)
             yield Problem((*nccl.path, "variables", name), f"{_programs(nccl)} {name}.", hint, key=True)
 
@@ -52,7 +52,7 @@ def unknown_release(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW421", Severity.ERROR)
 def too_old(subject: Subject) -> Iterator[Problem]:
-    """Keys of the profile, and the technology of its fabric, against the variables that they would have to set."""
+    """Keys of the profile, and its fabric's technology, with a variable missing in the profile's releases."""
     for nccl in subject.spec.nccl_profiles:
         fabric = subject.spec.fabric(nccl.fabric)
         if fabric is None:
@@ -94,7 +94,7 @@ def too_old(subject: Subject) -> Iterator[Problem]:
 
 
 def _known(nccl: NcclProfile) -> frozenset[str] | None:
-    """The names of the profile's releases together; None where a table is missing, which CW420 says."""
+    """The variables of the profile's releases together; None without a table, which CW420 reports."""
     tables = [known_names("nccl", nccl.version)]
     if nccl.pytorch is not None:
         tables.append(known_names("torch", nccl.pytorch))
@@ -109,7 +109,7 @@ def _programs(nccl: NcclProfile) -> str:
 
 @rule("CW418", Severity.ERROR)
 def contradicting_variable(subject: Subject) -> Iterator[Problem]:
-    """NCCL_IB_HCA among the variables of a profile, and on InfiniBand NCCL_IB_PKEY and NCCL_IB_SL."""
+    """NCCL_IB_HCA, and on InfiniBand NCCL_IB_PKEY and NCCL_IB_SL, contradicting the fabric."""
     for nccl in subject.spec.nccl_profiles:
         fabric = subject.spec.fabric(nccl.fabric)
         if fabric is None or fabric.technology == "ethernet":
@@ -145,7 +145,7 @@ def _adapters(group: NodeGroup, nccl: NcclProfile, fabric: Fabric) -> str | None
 
 
 def _chosen(value: str, devices: Set[str]) -> set[str]:
-    """The devices that NCCL takes: ``^`` leaves out, ``=`` compares whole names, ``:PORT`` may follow a name."""
+    """The devices selected by NCCL: ``^`` excludes, ``=`` compares whole names, ``:PORT`` may follow a name."""
     rest = value.removeprefix("^")
     exact = rest.startswith("=")
     words = [word.partition(":")[0] for word in rest.removeprefix("=").split(",") if word]
@@ -185,7 +185,7 @@ def _level(nccl: NcclProfile, fabric: Fabric) -> str | None:
 
 @rule("CW422", Severity.ERROR)
 def idle_row(subject: Subject) -> Iterator[Problem]:
-    """Rows of the tuner's table that no collective can reach."""
+    """Rows of the tuner's table never used by a collective."""
     for nccl in subject.spec.nccl_profiles:
         rows = nccl.tuner.rows if nccl.tuner is not None else ()
         for index, row in enumerate(rows):
@@ -217,7 +217,7 @@ def _idle(spec: ClusterSpec, nccl: NcclProfile, row: TunerRow) -> str | None:
 
 
 def _covers(earlier: TunerRow, row: TunerRow) -> bool:
-    """Whether an earlier row fits all collectives that a later one does."""
+    """True if an earlier row fits every collective of a later one."""
     return (
         earlier.collective == row.collective
         and earlier.min_bytes <= row.min_bytes
@@ -229,7 +229,7 @@ def _covers(earlier: TunerRow, row: TunerRow) -> bool:
 
 @rule("CW424", Severity.ERROR)
 def broken_tuner(subject: Subject) -> Iterator[Problem]:
-    """The tuner of a profile, which NCCL's release has to bring as a sound example."""
+    """Tuners of a profile with a missing or broken example plugin in NCCL's release."""
     for nccl in subject.spec.nccl_profiles:
         version = release(nccl.version)
         if nccl.tuner is None or version >= _MENDED:

@@ -1,4 +1,4 @@
-"""CW427: the InfiniBand partition that a profile's data travels in, where its nodes leave more than one to choose."""
+"""CW427: the InfiniBand partition of a profile's data, for nodes in several partitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clusterwright.spec.zone_reach import data_partitions, memberships_of
 
 @rule("CW427", Severity.ERROR)
 def partition_of_data(subject: Subject) -> Iterator[Problem]:
-    """Profiles that name no partition of their nodes, or name none where their nodes are in several."""
+    """Profiles with an unknown or limited partition, or without one though their nodes are in several."""
     for nccl in subject.spec.nccl_profiles:
         fabric = subject.spec.fabric(nccl.fabric)
         if fabric is None:

@@ -1,4 +1,4 @@
-"""CW425 and CW426: variables of a profile by which NCCL or PyTorch leaves something off that the cluster has."""
+"""CW425 and CW426: variables of a profile disabling hardware or features of the cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clusterwright.spec.runtime.switches import RDMA, switched_off
 
 @rule("CW425", Severity.ERROR)
 def rdma_switched_off(subject: Subject) -> Iterator[Problem]:
-    """Variables that take a profile's data off RDMA."""
+    """Variables moving a profile's data off RDMA."""
     for nccl in subject.spec.nccl_profiles:
         for switch in switched_off(nccl.variables):
             if switch.stops == RDMA:
@@ -22,7 +22,7 @@ def rdma_switched_off(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW426", Severity.WARNING)
 def part_switched_off(subject: Subject) -> Iterator[Problem]:
-    """Variables that switch off a path, an algorithm or a check; CW408 reports those that follow from the plan."""
+    """Variables disabling a path, an algorithm or a check; without those set by the plan (CW408)."""
     for nccl in subject.spec.nccl_profiles:
         for switch in switched_off(nccl.variables):
             if switch.stops != RDMA and switch.name not in DERIVED_VARIABLES:

@@ -1,4 +1,4 @@
-"""CW4xx: lossless classes, which must agree on every hop, their marking, headroom, and the choice among paths."""
+"""CW4xx: lossless classes, equal on every hop, with their marking, headroom, and hashing among equal paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROCE_MTU = 4200
 
 @rule("CW401", Severity.ERROR)
 def dscp_twice(subject: Subject) -> Iterator[Problem]:
-    """Code points that two classes of a fabric claim."""
+    """DSCPs of two classes of a fabric."""
     for fabric in subject.spec.fabrics:
         owner: dict[int, str] = {}
         for item in fabric.classes:
@@ -37,7 +37,7 @@ def dscp_twice(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW402", Severity.ERROR)
 def queue_twice(subject: Subject) -> Iterator[Problem]:
-    """Queues and PFC priorities that two classes of a fabric share."""
+    """Queues and PFC priorities of two classes of a fabric."""
     for fabric in subject.spec.fabrics:
         queues: dict[int, str] = {}
         priorities: dict[int, str] = {}
@@ -55,13 +55,13 @@ def queue_twice(subject: Subject) -> Iterator[Problem]:
 
 
 def _free(taken: Iterable[int | None]) -> str:
-    """Which of the eight queues or priorities are left."""
+    """The free queues or priorities, of eight."""
     return ", ".join(str(number) for number in sorted(set(range(8)) - set(taken))) or "none"
 
 
 @rule("CW430", Severity.ERROR)
 def dscp_in_no_class(subject: Subject) -> Iterator[Problem]:
-    """Ethernet fabrics whose classes are all lossless and leave DSCPs out."""
+    """Ethernet fabrics with DSCPs in no class, by a lack of lossy classes."""
     for fabric in subject.spec.fabrics:
         if fabric.technology == "infiniband" or not fabric.classes or default_class(fabric) is not None:
             continue
@@ -76,7 +76,7 @@ def dscp_in_no_class(subject: Subject) -> Iterator[Problem]:
 
 
 def spans(codes: Iterable[int]) -> str:
-    """Numbers in order as people write them, runs as 4-7."""
+    """Numbers in ascending order as text, with runs shortened to 4-7."""
     runs: list[list[int]] = []
     for code in codes:
         if runs and code == runs[-1][-1] + 1:
@@ -88,7 +88,7 @@ def spans(codes: Iterable[int]) -> str:
 
 @rule("CW403", Severity.ERROR)
 def lossless_data(subject: Subject) -> Iterator[Problem]:
-    """RoCE fabrics without a lossless class, and NCCL data that travels in a lossy or unknown one."""
+    """RoCE fabrics without a lossless class, and NCCL data in a lossy or unknown one."""
     spec = subject.spec
     for fabric in spec.fabrics:
         has_lossless_class = any(item.priority is not None for item in fabric.classes)
@@ -124,7 +124,7 @@ def _data_class(nccl: NcclProfile, target: Fabric) -> Iterator[Problem]:
 
 @rule("CW423", Severity.ERROR)
 def second_lossless(subject: Subject) -> Iterator[Problem]:
-    """Classes of an Ethernet fabric that pause a second priority; one that shares the first's is CW402's."""
+    """Classes of an Ethernet fabric with a second PFC priority; a shared one is left to CW402."""
     for fabric in subject.spec.fabrics:
         if fabric.technology == "infiniband":
             continue
@@ -138,7 +138,7 @@ def second_lossless(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW405", Severity.ERROR)
 def roce_mtu(subject: Subject) -> Iterator[Problem]:
-    """RoCE fabrics whose Ethernet MTU does not carry RDMA packets of 4,096 bytes."""
+    """RoCE fabrics with an Ethernet MTU too small for RDMA packets of 4,096 bytes."""
     for fabric in subject.spec.fabrics:
         if fabric.technology == "roce" and fabric.mtu < ROCE_MTU:
             yield Problem(
@@ -150,7 +150,7 @@ def roce_mtu(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW415", Severity.ERROR)
 def marking_thresholds(subject: Subject) -> Iterator[Problem]:
-    """Classes whose `ecn` and `marking` do not belong together."""
+    """Classes with contradicting `ecn` and `marking`."""
     for fabric in subject.spec.fabrics:
         for item in fabric.classes:
             if item.ecn == "mark" and item.marking is None:
@@ -177,7 +177,7 @@ def strict_and_lossless(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW417", Severity.ERROR)
 def strict_below_weighted(subject: Subject) -> Iterator[Problem]:
-    """Strict classes whose queue is below that of a weighted class."""
+    """Strict classes in a queue below that of a weighted class."""
     for fabric in subject.spec.fabrics:
         weighted = max((item.queue for item in fabric.classes if not item.strict), default=-1)
         for item in fabric.classes:
@@ -188,13 +188,13 @@ def strict_below_weighted(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW432", Severity.ERROR)
 def headroom_fits(subject: Subject) -> Iterator[Problem]:
-    """Tiers of a lossless fabric whose busiest switch promises more than its pool holds, or whose pool nobody knows."""
+    """Tiers of a lossless fabric with more headroom than the pool of their busiest switch, or with an unknown pool."""
     if any(_overpromised(subject, lambda: subject.cables_at_most)):
         yield from _overpromised(subject, lambda: subject.longest_cables)
 
 
 def _overpromised(subject: Subject, longest: Callable[[], Mapping[tuple[str, int, str], float]]) -> Iterator[Problem]:
-    """What there is to say of them by the longest cable of each fabric, tier and side."""
+    """The problems with headroom, by the longest cable of each fabric, tier and side."""
     for skeleton in subject.skeleton.fabrics:
         fabric = skeleton.fabric
         if fabric.technology == "infiniband" or not lossless_numbers(fabric):
@@ -229,9 +229,9 @@ def _overpromised(subject: Subject, longest: Callable[[], Mapping[tuple[str, int
 def promised(
     fabric: Fabric, skeleton: FabricSkeleton, depth: int, longest: Mapping[tuple[str, int, str], float]
 ) -> tuple[int, int]:
-    """Ports of the tier's busiest switch, and the cells that they are promised: on each side by its neediest cable.
+    """Ports of the tier's busiest switch, and their cells of headroom by the longest cable on each side.
 
-    ``longest`` is that of each fabric, tier and side.
+    ``longest`` has the length in metres by fabric, tier and side.
     """
     tier = fabric.tiers[depth]
     links = skeleton.links_down
@@ -248,7 +248,7 @@ def promised(
 
 @rule("CW431", Severity.ERROR)
 def hash_of_its_own(subject: Subject) -> Iterator[Problem]:
-    """Tiers of a lossless fabric, or of another where it matters, for which no hash function is left or known."""
+    """Tiers choosing among equal paths without a hash function different from their neighbours'."""
     for skeleton in subject.skeleton.fabrics:
         fabric, joined = skeleton.fabric, skeleton.joined_tiers()
         if fabric.technology == "infiniband":
