@@ -54,7 +54,7 @@ class Evidence:
 
 
 def open_proofs(proofs: Sequence[Judged]) -> tuple[str, ...]:
-    """Sentence for each proof that does not hold; empty if all are proven."""
+    """Sentence for each proof not proven; empty if all are proven."""
     problems = []
     for check, verdict in proofs:
         if not verdict.is_settled:

@@ -46,7 +46,7 @@ def _document(answer: Evidence, spec_digests: Mapping[str, str], digests: _Diges
     if answer.answer is not AnswerKind.HOLDS:
         reason = _reason(answer)
         document["error"] = reason
-        # The suite shows a skipped answer as neither passed nor failed, where its check knows the word.
+        # The suite shows a skipped answer as neither passed nor failed, if its check knows `skipped`.
         if answer.answer is not AnswerKind.FAILS:
             document |= {"skipped": True, "skip_reason": reason}
     document |= answer.output

@@ -19,7 +19,7 @@ from clusterwright.proofs.tree import RenderedTree
 NEEDED = (PARTITIONS, MANAGERS, ISOLATION)
 _SHOWN = 3
 _TENANT_KIND = "compute"
-# The suite's keys beside the two that are read here, with the programs that hold them.
+# Other keys of the suite, with the programs that hold them.
 _OTHER_KEYS = {
     "aggregation_management_key": "the aggregation manager (sharp_am)",
     "vendor_specific_key": "the subnet manager",
@@ -140,7 +140,7 @@ def _keys(
         problems.append(f"no management key (`subnet_manager.m_key`): {and_more(unkeyed, _SHOWN)}")
     has_key: bool | None = not problems
     if has_key and on_appliances:
-        has_key = None  # the key is set on the appliance of UFM: no text has it
+        has_key = None  # the key is set on the UFM appliance, in no file
     keys: dict[str, dict[str, object]] = {
         "p_key": {
             "configured": not unpartitioned and not open_proofs(proofs),

@@ -33,7 +33,7 @@ NEEDED = (ISOLATION, MANAGEMENT)
 _SHOWN = 3
 _TENANT_KIND = "compute"
 _OUTSIDE_KINDS = frozenset({"internet"})
-# IPMI's and plain HTTP's ports, at which a BMC may not answer.
+# Ports of IPMI and plain HTTP, closed on BMCs.
 _UNSAFE_PORTS = (("udp", 623, "IPMI"), ("tcp", 80, "HTTP"))
 
 

@@ -196,7 +196,7 @@ class Declaration:
         promised = promised_at_each_switch(self._plan.spec)
         return {f"{fabric}.{role}": ratio for (fabric, role), ratio in promised.items()}
 
-    # Switches that somebody else configures
+    # Switches configured by another owner
 
     @cached_property
     def other_systems(self) -> Mapping[str, str]:

@@ -52,7 +52,7 @@ def _accounts(plan: Plan, image: Image) -> Accounts:
 
 
 def _keys(operator: Operator) -> Iterator[str]:
-    # Spelt here and not by the writer's words: an end that is missing from the text is a key that opens for ever.
+    # Spelt independently of the renderer: a key whose end is missing from the text never expires.
     end = f'expiry-time="{operator.until:%Y%m%d}235959" ' if operator.until is not None else ""
     for key in operator.keys:
         yield end + " ".join(key.split()[:2])

@@ -23,13 +23,13 @@ from clusterwright.proofs.tree import ExpectedTree, RenderedFile, RenderedTree, 
 from clusterwright.switches.readers import READERS
 
 MANIFEST = "manifest.json"
-MOST_BYTES = 64 << 20  # of one file: no configuration is that large
-_IMAGES = ("image", "switch")  # the folders of what nodes, and switches, have in common
+MOST_BYTES = 64 << 20  # limit of one file, larger than any configuration
+_IMAGES = ("image", "switch")  # folders of files shared by nodes, and by switches
 _IMAGE = re.compile(rf"(?:{'|'.join(_IMAGES)})/[^/]+")
-_OWN_FOLDER = ".clusterwright"  # what deploying keeps on a device beside its files
-# systemd takes a link in these folders for a wish, by its name alone.
+_OWN_FOLDER = ".clusterwright"  # state of deployments on a device
+# systemd reads a link in these folders as a dependency, by its name alone.
 _WISHES = re.compile(r"\.(?:wants|requires)/[^/]+$")
-# Python ends lines at these, devices do not: behind one of them a line could be seen that no device reads.
+# Python ends lines at these, devices do not: a check would read a line that no device reads.
 _ASCII_CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
 _CONTROLS = re.compile(b"[" + re.escape(_ASCII_CONTROLS) + b"]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 
@@ -81,7 +81,7 @@ def read_folder(
         file, content = _listed_file(folder, there, (device, path), digest)
         if kinds is None or kind in kinds:
             read = _reader(file, content)
-            # As many read an image's text as take the image: it is kept.
+            # An image's text is read once for each of its members, so it is cached.
             files_by_device[device][path] = RenderedFile(
                 device=device,
                 path=path,

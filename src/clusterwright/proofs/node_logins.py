@@ -26,7 +26,7 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, 
 from clusterwright.proofs.declared_logins import Accounts
 from clusterwright.proofs.tree import RenderedTree
 
-# What sshd is to say, by its word in small letters: another value lets people in without a key.
+# Required values of sshd by keyword in lower case, and the effect of another value.
 _SSHD = {
     "passwordauthentication": ("no", "passwords open accounts"),
     "kbdinteractiveauthentication": ("no", "questions instead of keys open accounts"),

@@ -15,7 +15,7 @@ from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
 Taken = TypeVar("Taken")
-_AT_ONCE = 128  # switches: as many as readers remember the texts of
+_AT_ONCE = 128  # switches in one batch: the size of the readers' caches
 
 
 class SwitchReading(Generic[Taken]):

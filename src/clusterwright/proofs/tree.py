@@ -19,7 +19,7 @@ from clusterwright.placeholder import MARK_IN_BYTES, PLACEHOLDER_IN_BYTES
 from clusterwright.proofs.declaration import Declaration
 
 Held = TypeVar("Held")
-_LONG = 1 << 14  # bytes of a file whose text is packed while nobody reads it
+_LONG = 1 << 14  # bytes; longer texts are kept compressed between reads
 
 
 @dataclass(frozen=True, eq=False, slots=True)

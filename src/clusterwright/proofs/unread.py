@@ -27,14 +27,14 @@ from clusterwright.proofs.reading import reader_by_switch
 from clusterwright.proofs.tree import PlainText, RenderedFile, RenderedTree
 from clusterwright.switches.readers import READERS
 
-# By path on the device, what its platform says of the text of that file.
+# Readers of unread text in switches' files, by path on the device.
 UNREAD: Mapping[str, Callable[[str], tuple[Unread, ...]]] = {
     **dict(chain.from_iterable(reader.unread.items() for reader in READERS)),
     SETTINGS: settings_unread,
 }
-# By path on the device, which values need not be the rendered ones.
+# Values of switches' files that may differ from the rendered ones, by path on the device.
 VALUES: Mapping[str, FieldValues] = dict(chain.from_iterable(reader.values.items() for reader in READERS))
-# Beside those: a line that is not understood there is an error, or unread by itself.
+# Files read line by line: a line of unknown meaning is an error, or unread text.
 _READ_TO_THE_END = frozenset({RUNNING, BOOTING, *CONF_FILES, NCCL_PARTITION, ZONE_FILE, *UNREAD})
 _FOLDER = frozenset({"files"})
 _SHOWN = 3  # different texts in one answer
@@ -96,7 +96,7 @@ def left_by(tree: RenderedTree, checks: frozenset[str], kinds: frozenset[str]) -
 def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
     """Files of switches that could not be parsed: no claim on the device can be checked."""
     for file, error in tree.unreadable.items():
-        if tree.files.get((file.device, file.path)) is file:  # trees with some other files share what is known
+        if tree.files.get((file.device, file.path)) is file:  # a derived tree shares these results, with other files in part
             yield UnreadPlace(
                 device=file.device, kind=file.kind, what=Unread(file.path, 0, f"the whole file: {error}"), because=""
             )
@@ -105,7 +105,7 @@ def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
 def _left_open(tree: RenderedTree) -> Iterator[UnreadPlace]:
     """Text of unknown meaning, such as a packet filter's: the claims it decides are open, all others are checked."""
     for (device, file), errors in tree.left_open.items():
-        if tree.files.get((device, file.path)) is not file:  # trees with some other files share what is known
+        if tree.files.get((device, file.path)) is not file:  # a derived tree shares these results, with other files in part
             continue
         for error, claims in dict.fromkeys(errors):
             what = Unread(file=file.path, line=0, text=error, claims=claims)
@@ -249,7 +249,7 @@ def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]
     of_logins = [path for path in tree.paths if path.startswith(LOGIN_FOLDERS) and not path.startswith(HOST_FOLDERS)]
     logins = [tree.files.get((device, path)) for path, device in product(of_logins, switches)]
     left: dict[RenderedFile, tuple[Unread, ...]] = {}
-    for file in dict.fromkeys(tree.files.values()):  # an image's is read once for all that take it
+    for file in dict.fromkeys(tree.files.values()):  # an image's file is read once for all its members
         if file.path.startswith(HOST_FOLDERS):
             left[file] = _host_unread(file)
     for file in dict.fromkeys(filter(None, logins)):
@@ -262,7 +262,7 @@ def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]
     yield from _of_node_logins(tree, switches)
 
 
-@lru_cache(maxsize=1 << 17)  # files that states of a cluster have in common
+@lru_cache(maxsize=1 << 17)  # states of one cluster share files
 def _host_unread(file: RenderedFile) -> tuple[Unread, ...]:
     return host_unread(file.path, file.read())
 

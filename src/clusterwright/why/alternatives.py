@@ -28,10 +28,10 @@ def other_values(leaf: SchemaLeaf, value: Any, elsewhere: Iterable[Any]) -> Iter
 
 
 def changed(document: Document, place: Place, value: Any, *, leaves_out: bool = False) -> Document:
-    """``document`` with ``value`` at ``place``, or without that key if it ``leaves_out``; positions stay."""
+    """``document`` with ``value`` at ``place``, or without its key with ``leaves_out``; positions stay."""
     data = here = copy.copy(document.data)
     for step in place[:-1]:
-        here[step] = here = copy.copy(here[step])  # what lies beside the way is shared: nobody changes a document
+        here[step] = here = copy.copy(here[step])  # everything beside the path is shared: documents are never changed in place
     if leaves_out:
         del here[place[-1]]
     else:

@@ -12,7 +12,7 @@ from clusterwright.spec.text.document import Path as Place
 
 Schema = Mapping[str, Any]
 ITEM = "[]"  # any item of a list
-ENTRY = "{}"  # any entry of a mapping whose keys are the spec's own
+ENTRY = "{}"  # any entry of a mapping with free keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ def leaves(name: str) -> tuple[SchemaLeaf, ...]:
 
 def _walk(schema: Schema, named: Schema, path: tuple[str, ...], *, required: bool) -> Iterator[SchemaLeaf]:
     schema = resolved(schema, named)
-    if "properties" in schema.get("else", {}):  # one section or a list of them, a spec or what extends one
+    if "properties" in schema.get("else", {}):  # one section or a list of them, a spec or an overlay
         schema = {**schema, **schema["else"]}
     if path and "properties" in schema:
         yield SchemaLeaf(path, schema, required)

@@ -28,7 +28,7 @@ from clusterwright.spec.text.document import Path as Place
 from clusterwright.why.alternatives import changed, other_values
 from clusterwright.why.leaves import leaves
 
-# They say where a figure comes from, and nothing reads them.
+# Keys about the source of figures, without an effect on rendered text.
 UNREAD_KEYS = frozenset({"source", "assumed", "remove", "extends"})
 ROUNDS = 4
 MOST_CANDIDATES = 12
@@ -61,7 +61,7 @@ class RenderedLine:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A value of the spec that affects the lines."""
+    """A value of the spec with an effect on the lines."""
 
     place: Place
     value: Any
@@ -121,7 +121,7 @@ class ValueChange:
 
 
 def explain(document: Document, selection: Selection) -> Explanation:
-    """Values of a spec behind the selected lines. Raises SpecError for a spec that does not load."""
+    """Values of a spec behind the selected lines. Raises SpecError for an unloadable spec."""
     lines = selection.lines(document)
     if selection.number is not None:
         lines = tuple(line for line in lines if line.number == selection.number)
@@ -159,7 +159,7 @@ def _plan(document: Document) -> Plan:
 
 
 def _smaller(document: Document, selection: Selection, lines: tuple[RenderedLine, ...]) -> Document:
-    """The same spec with the fewest nodes in each group that keep the lines: a small plan is quick."""
+    """The same spec with the fewest nodes in each group for the same lines: a small plan is quick."""
     for index, group in enumerate(document.at(("nodes",)) or ()):
         place: Place = ("nodes", index, "count")
         count = group.get("count")
@@ -184,7 +184,7 @@ class _Search:
         self._failures: list[Place] = []
 
     def is_unaltered(self) -> bool:
-        """True for a document that itself renders to the lines."""
+        """True for a document rendering to the same lines."""
         rendered = self._rendered(self._document)
         return rendered is not None and self._is_unaltered(rendered)
 
@@ -194,7 +194,7 @@ class _Search:
         return failures
 
     def causes(self, changes: Sequence[ValueChange]) -> Iterator[Cause]:
-        """Changes among these that alter the lines, by halving."""
+        """Changes altering the lines, by halving."""
         if not changes:
             return
         if len(changes) == 1:
@@ -221,10 +221,10 @@ class _Search:
             yield Cause(place=change.place, value=change.value, tried=change.tried, after=self._after(rendered))
 
     def _rendered(self, document: Document) -> tuple[RenderedLine, ...] | None:
-        """Selected lines; None for a spec that does not load, plan or render."""
+        """Selected lines; None for a spec without a plan or rendering."""
         try:
             return self._selection.lines(document)
-        except Exception:  # a value that lint refuses may stop the planner and the writers anywhere
+        except Exception:  # an invalid value may stop the planner and the renderers anywhere
             return None
 
     def _is_unaltered(self, rendered: tuple[RenderedLine, ...]) -> bool:
@@ -261,7 +261,7 @@ def _alternatives(document: Document) -> dict[Place, tuple[Any, ...]]:
 
 
 def _is_near(other: Any, value: Any) -> bool:
-    """False for a number that would make a much larger plan."""
+    """False for numbers making a plan much larger."""
     return not isinstance(other, int) or not isinstance(value, int) or other <= 2 * value + 10
 
 

@@ -76,7 +76,7 @@ def run(tree: RenderedTree) -> Verdict:
     by_device: dict[str, dict[str, RenderedFile]] = {}
     for (device, path), file in files.items():
         by_device.setdefault(device, {})[path] = file
-    # These texts alone decide on a node: it is sound with every node of the same image and texts of its own.
+    # Nodes with the same image and own texts have the same verdict: a sound one is checked once.
     sound: dict[object, Mapping[str, int]] = {}
     protections = tree.declaration.protections if tree.declaration is not None else {}
     for device, files_by_path in sorted(by_device.items()):

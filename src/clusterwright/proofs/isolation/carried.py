@@ -19,7 +19,7 @@ from clusterwright.proofs.reading import reader_by_switch
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import ROUTERS
 
-_Reach = tuple[tuple[str, int], ...]  # fabric and bits of the switches over which a device meets others there
+_Reach = tuple[tuple[str, int], ...]  # fabric, and a bit for each switch where the device is connected to others
 
 
 def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
@@ -83,7 +83,7 @@ def _members(
     for device, reach_by_fabric in reach.items():
         zones = declared.zones_of.get(device, ())
         if (what := (zones, *reach_by_fabric.items())) in alike:
-            continue  # the first like it stands for it
+            continue  # the first equal device stands for all
         alike.add(what)
         for zone in declared.zones:
             if zone.name not in zones and not zone.is_ports:

@@ -16,7 +16,7 @@ from clusterwright.spec.ethernet import SessionAuthentication
 
 INTERNET = "internet"
 MOST_PORTS = 64  # longer ranges would fill a chip's table with single ports
-OUTSIDE = ""  # stands for the fabric of addresses that are on none
+OUTSIDE = ""  # fabric of addresses outside all fabrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class DeclaredManagement:
         """Planned servers for a service missing from ``servers``."""
         asked = set()
         for server in servers:
-            with suppress(ValueError):  # a name: isolation says so
+            with suppress(ValueError):  # a name: isolation reports it
                 asked.add(_server(server))
         return tuple(address(*missing) for missing in sorted(self.asked[what] - asked))
 

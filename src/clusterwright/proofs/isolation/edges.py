@@ -26,10 +26,10 @@ from clusterwright.switches.readers import READERS
 
 HOSTS, MANAGEMENT = "host port", "management port"
 BORDER_IN, BORDER_OUT = "border port inwards", "border port outwards"
-OTHER_IN, OTHER_OUT = "list inwards of", "list outwards of"  # where no place of enforcement is
+OTHER_IN, OTHER_OUT = "list inwards of", "list outwards of"  # ports that enforce nothing
 OUTWARDS = frozenset({BORDER_OUT, OTHER_OUT})
 OTHERS = frozenset({OTHER_IN, OTHER_OUT})
-OF_FILTERS = frozenset({"isolation"})  # claims that what passes decides
+OF_FILTERS = frozenset({"isolation"})  # claims about passing packets
 _ADDRESS = re.compile(r"(?<![\w.:/])(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:.]*)(?:/\d+)?(?![\w.:/])")
 
 
@@ -112,7 +112,7 @@ class PortGroup:
         wanted = self._permitted()
         if wanted is None:
             return
-        # compared, not hashed: lists that ports share are one object, and a hash walks through all of their fields
+        # compared, not hashed: ports share list objects, and a hash would read all of their fields
         alike: list[tuple[object, list[str], Ruleset]] = []
         for port in self.ports:
             try:

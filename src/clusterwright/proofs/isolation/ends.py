@@ -96,13 +96,13 @@ def management_faults(tree: RenderedTree, declared: DeclaredIsolation, noted: No
     wanted: dict[tuple[str, int], tuple[tuple[str, Ranges], ...]] = {}
     for reader in READERS:
         if reader.has_host_firewall:
-            continue  # its port is set up by a profile of the Linux below, of which every byte is compared
+            continue  # a profile of the Linux below configures its port, and every byte of it is compared
         for device in tree.devices_with(reader.file):
             end = ends.management.get(device)
             if end is None or device in unread or _is_idle(tree, end):
                 continue
             version, number = ends.of[end]
-            if end not in noted.addresses:  # another address than its own is a fault of its line
+            if end not in noted.addresses:  # a wrong address is reported at its line
                 message = f"{end[1]} has not the address {address(version, number)}: no flow reaches the switch there"
                 yield Counterexample(device=device, file=reader.file, line=0, message=message)
             edge = ends.edge[end]
@@ -168,7 +168,7 @@ def _reached(routes: set[tuple[str, str]], version: int, gateway: int) -> Ranges
             continue
         if leads_everywhere(destination):
             return everywhere(version)
-        with suppress(ValueError):  # text that does not read is a fault of its line
+        with suppress(ValueError):  # unreadable text is reported at its line
             destinations |= addresses(destination, version)
     return destinations
 

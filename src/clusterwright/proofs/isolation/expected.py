@@ -57,21 +57,21 @@ _DHCP = {
 _ERRORS = {4: values(3, 11, 12), 6: values(1, 2, 3, 4)}
 _ECHO_REQUEST = {4: values(8), 6: values(128)}
 _ECHO_REPLY = {4: values(0), 6: values(129)}
-# RFC 6890: addresses that never stand as a source on a network.
+# RFC 6890: addresses that are never the source of a packet on a network.
 _NEVER_A_SOURCE = {
     4: addresses("0.0.0.0/8", 4) | addresses("127.0.0.0/8", 4) | addresses("224.0.0.0/3", 4),
     6: addresses("::1", 6) | addresses("::ffff:0.0.0.0/96", 6) | addresses("100::/64", 6) | addresses("ff00::/8", 6),
 }
-# RFC 3927; clouds have their servers there, which a zone then names.
+# RFC 3927; clouds have servers there, in a zone of the spec.
 _LINK_LOCAL = addresses("169.254.0.0/16", 4)
 _TRACKED = values(NEW, ESTABLISHED, RELATED, INVALID)
 KNOWN = values(ESTABLISHED, RELATED)
 _FRESH = values(NEW, UNTRACKED)
-_WHOLE_ONLY = values(0)  # connection tracking puts fragments together before any filter sees them
+_WHOLE_ONLY = values(0)  # connection tracking reassembles fragments before any filter
 _NOT_LATER = values(0, 1)
 _BGP = values(179)
-_BFD = values(3784)  # RFC 5881, of neighbours
-# Flags of replies as TCP sends them: ACK alone or with SYN, FIN or PSH, and RST. ECN's bits may be set.
+_BFD = values(3784)  # RFC 5881, single hop
+# Flags of TCP replies: ACK alone or with SYN, FIN or PSH, and RST. ECN bits may be set.
 _SENT_FLAGS = values(*(flags for flags in range(256) if flags & 0x3F in {4, 16, 17, 18, 20, 24, 25}))
 _ACK_OR_RST = values(*(flags for flags in range(256) if flags & 0x14))
 

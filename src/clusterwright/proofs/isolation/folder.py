@@ -29,7 +29,7 @@ from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
 UNJUDGED = "not compared with a matrix"
-# Where each file says which addresses there are: interfaces and filters, and no line that is itself a route.
+# Lines of each file that name addresses: interfaces and filters, but no routes.
 _NAMED = {
     **{reader.file: reader.named for reader in READERS},
     RUNNING: re.compile(r".+"),
@@ -150,6 +150,6 @@ def _known(tree: RenderedTree) -> dict[int, Ranges]:
     known_addresses = {4: EMPTY, 6: EMPTY}
     for name in sorted(names - _EVERYTHING):
         version = 6 if ":" in name else 4
-        with suppress(ValueError):  # looks like an address and is none
+        with suppress(ValueError):  # only looks like an address
             known_addresses[version] |= addresses(name, version)
     return known_addresses

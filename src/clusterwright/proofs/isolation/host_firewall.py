@@ -28,7 +28,7 @@ _PINGS = {
     6: {"proto": values(ICMP6), "icmp": values(128)},
 }
 _FAMILIES = {"ipv4": (V4, 4), "ipv6": (V6, 6)}
-# fsdb_common.thrift: where FSDB hands out what collectors ask other switches for over gNMI.
+# fsdb_common.thrift: FSDB serves the telemetry that other systems serve over gNMI.
 _FSDB = values(5908)
 _HIGHEST_PORT = 65535
 

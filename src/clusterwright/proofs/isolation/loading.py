@@ -47,7 +47,7 @@ def other_filters(tree: RenderedTree) -> Iterator[Counterexample]:
     for (device, path), file in tree.files.items():
         if path not in units or device not in filtered:
             continue
-        unit = file.device, path  # an image's is judged once for all that take it
+        unit = file.device, path  # an image's unit is checked once for all its members
         if unit not in faults_by_unit:
             faults_by_unit[unit] = list(_other_filter(path, file.read()))
         for line, message in faults_by_unit[unit]:

@@ -86,7 +86,7 @@ def _managed(part: RenderedTree) -> Managed:
 
 def _named(part: RenderedTree, files: ServersByFile, *, is_relay: bool) -> Iterator[NamedServer]:
     for file, read in files.items():
-        servers_by_file: dict[RenderedFile, tuple[Server, ...]] = {}  # of an image's file, which many devices have
+        servers_by_file: dict[RenderedFile, tuple[Server, ...]] = {}  # many devices share an image's file
         for device in part.devices_with(file):
             rendered = part.files[device, file]
             if rendered not in servers_by_file:

@@ -22,9 +22,9 @@ from clusterwright.proofs.infiniband.subnet import SUBNET_INTENT
 from clusterwright.proofs.tree import RenderedTree
 
 _FULL = frozenset({"full", "both"})
-_STRANGER = 0  # no port has this GUID
+_STRANGER = 0  # GUID of no planned port
 _SHOWN = 6  # differences for each subnet
-_Seats = dict[int, dict[int, tuple[bool, int]]]  # port GUID, then P_Key: full or not, and the line that says so
+_Seats = dict[int, dict[int, tuple[bool, int]]]  # port GUID, then P_Key: full membership, and its line
 _Keys = frozenset[tuple[int, bool]]
 PARTITION_INTENT = SUBNET_INTENT | {"endpoints", "managers", "open_default", "partitions"}
 """Properties of the declaration compared with the packets between partitions."""

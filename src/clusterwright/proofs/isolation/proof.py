@@ -175,7 +175,7 @@ def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
     single_port_readers = [reader for reader in READERS if reader.single_ports]
     files = {device: reader.file for device, reader in reader_by_switch(tree, single_port_readers).items()}
     edges = [edge for edge in declared.edges if edge.switch in files]
-    unfiltered = cache(partial(_unfiltered, declared))  # asked for every edge, and the same for all of a fabric
+    unfiltered = cache(partial(_unfiltered, declared))  # called for every edge, and equal for all edges of a fabric
     if edges:
         for flow in declared.flows:
             if not flow.has_long_range:

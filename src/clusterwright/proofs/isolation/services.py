@@ -27,7 +27,7 @@ def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
         for (device, file), (services, _) in part.answers.items():
             fabric = declared.management.get(device, "")
             if not holders(declared, fabric):
-                continue  # without a management port the lists of the fabric's ports say who comes to it
+                continue  # without a management port the filters of the fabric's ports protect it
             shape = (fabric, tuple((s.name, s.port, s.version, service_behaviour(s)) for s in services))
             if shape in clean:
                 continue

@@ -30,7 +30,7 @@ from clusterwright.proofs.isolation.edges import HOSTS, PortGroup
 from clusterwright.proofs.isolation.nodes import RUNNING, NodeFilter
 
 _NO_INTERFACE = 1023
-_TRIED = 16  # boxes of a set, for one with a real address
+_TRIED = 16  # boxes of a set tried for a real address
 
 
 @dataclass(frozen=True)

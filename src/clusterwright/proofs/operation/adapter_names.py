@@ -25,7 +25,7 @@ Fault = tuple[str, int, str]
 _SHOWN = 3
 _FILES = (RDMA_SCRIPT, RDMA_UNIT, RDMA_WANTS, RDMA_RULE)
 _COMPARED = frozenset({"node-network"})
-# What asks for RDMA devices by name as soon as it runs.
+# The first unit to use RDMA devices by name.
 _ASKS = "slurmd.service"
 
 

@@ -29,8 +29,8 @@ from clusterwright.proofs.tree import RenderedFile, RenderedTree
 
 _SHOWN = 3
 _SECRETS = "node-secrets"
-_OF_SERVERS = frozenset({"boot", "boot-archives", _SECRETS})  # kinds that no archive of a node has
-# Kinds of what nodes have beside, each byte of which is compared, and of the scripts that name archives.
+_OF_SERVERS = frozenset({"boot", "boot-archives", _SECRETS})  # kinds outside the archives of nodes
+# Kinds of other files of nodes, compared byte by byte, and of the scripts naming archives.
 _COMPARED = frozenset(
     {
         "boot",

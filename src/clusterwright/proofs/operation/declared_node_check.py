@@ -24,13 +24,13 @@ from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.image import NETWORK, Driver, Health, Image
 from clusterwright.spec.zone_reach import data_partitions, internet_fabrics
 
-# What an Ethernet packet leaves of its length to RDMA, and the lengths that RDMA knows (Linux, iboe_get_mtu).
+# RDMA headers in an Ethernet packet, and the MTUs of RDMA (Linux, iboe_get_mtu).
 _ROCE_HEADERS = 96
 _RDMA_LENGTHS = (256, 512, 1024, 2048, 4096)
 _PAGE_KIB = {"2M": 2048, "1G": 1048576}
 _NO_LIMITS = frozenset({"interval_s", "leave_out"})
 _MAPPED = 0xFFFF << 32
-_INDEX = "NCCL_IB_PKEY"  # by hand: then no partition is looked for
+_INDEX = "NCCL_IB_PKEY"  # set in the spec: then the check looks for no partition
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -98,7 +98,7 @@ def _faults(place: _FilteredEnds, exchanges: tuple[Exchange, ...]) -> Iterator[C
         try:
             ruleset = group.lists.at(port, direction)
         except Unreadable:
-            continue  # isolation leaves it open
+            continue  # isolation reports it
         if behaviour(ruleset) in judged:
             continue
         judged.append(behaviour(ruleset))

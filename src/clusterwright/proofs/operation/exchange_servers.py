@@ -67,7 +67,7 @@ def _filter_faults(tree: RenderedTree, exchange: Exchange, node: str, port: str)
     try:
         ruleset = read_nft(tree.text(node, RUNNING) or "", interfaces)
     except Unreadable:
-        return  # isolation leaves it open
+        return  # isolation reports it
     interface = interfaces.of(port)
     taken = packets_of(exchange.from_switches(iif=interface, origin=values(FOREIGN)))
     sent = packets_of(exchange.to_switches(oif=interface, origin=values(OWN)))

@@ -55,7 +55,7 @@ def _firewall_faults(tree: RenderedTree, ends: PlannedEnds, visits: tuple[Exchan
         try:
             passes = zone_passes(text)
         except Unreadable:
-            continue  # isolation leaves it open
+            continue  # isolation reports it
         for visit in visits:
             if visit.fabric == fabric and number in visit.switches and packets_of(visit.to_switches()) - passes:
                 message = f"{visit.title}, and the firewall of the management port stops it"

@@ -115,7 +115,7 @@ def _requests(tree: RenderedTree, ends: PlannedEnds) -> _Requests:
                 continue
             peer = numbered(server.address)
             if peer is None or named.device not in ends.source:
-                continue  # isolation refuses a name; the spec has no such switch in service
+                continue  # isolation reports a server's name; other switches are out of service
             source = server.source or own_addresses.get((named.device, peer[0]), "")
             if not source and server.what not in reader.names_sources:
                 untold.setdefault((reader.system, server.what), set()).add(named.device)

@@ -37,15 +37,15 @@ from clusterwright.proofs.tree import RenderedFile, RenderedTree
 Fault = tuple[str, int, str]
 """Path, line (0 for the whole file), and message."""
 _FILTER = "etc/nftables.conf"
-# Files of a node that its expectations have to agree with, beside the expectations themselves.
+# The expectations of a node, and the files compared with them.
 _SHARED = (LIMITS, SETTINGS, SCRIPT, TIMER, SERVICE, CHECK_WANTS, *SERVICES, *PROGRAMS)
 _COMPARED = frozenset({"encryption", "mounts", "nftables", "node-qos", "node-system", "slurm"})
 _ROUTES = ("default_routes", "owns_routes")
-_NFS = "nfs4"  # what the kernel calls a mount of any version (proc_pid_mounts(5))
+_NFS = "nfs4"  # type of an NFS mount of any version in proc_pid_mounts(5)
 _ROCE_V2 = "RoCE v2"
 _CLOCKS = {"chronyd.service": "chrony", "chrony.service": "chrony", "systemd-timesyncd.service": "timesyncd"}
-_WATCHERS = (".path", ".timer")  # they start what runs
-_HEARD_AGAIN = 2  # a BMC whose answer is missed once is no reason
+_WATCHERS = (".path", ".timer")  # they start other units
+_HEARD_AGAIN = 2  # intervals: one missed answer of a BMC drains no node
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _lossless_faults(
     try:
         blocks = read_qos_script(texts[SCRIPT])
     except VerifyError:
-        return  # a claim of its own tells
+        return  # the claim `qos` reports it
     nics = planned.values["nics"]
     for name in sorted(names & planned.lossless):
         interfaces = {interface for interface, nic in nics.items() if nic["fabric"] == name}

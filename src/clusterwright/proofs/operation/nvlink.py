@@ -18,7 +18,7 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, 
 from clusterwright.proofs.tree import RenderedTree
 
 Address = IPv4Address | IPv6Address
-# NCCL, user guide, Environment Variables: what takes NVLink between nodes away, as MNNVL asks for cuMem and for P2P.
+# NCCL, user guide, Environment Variables: values that disable NVLink between nodes (MNNVL needs cuMem and P2P).
 _OFF = {
     "NCCL_MNNVL_ENABLE": ("0",),
     "NCCL_CUMEM_ENABLE": ("0",),
@@ -26,7 +26,7 @@ _OFF = {
     "NCCL_P2P_LEVEL": ("LOC", "0"),
 }
 _SHOWN = 3
-# Settings without which instances do not meet: the list that was read here, and one port for all.
+# Settings required to connect instances: the list read here, and one port for all.
 _LIST, _PORT = "IMEX_NODE_CONFIG_FILE", "SERVER_PORT"
 
 

@@ -34,7 +34,7 @@ _SHOWN = 3
 _GONE = ("down", "drain", "fail", "future", "power_down", "planned")
 _TEMPLATE = "default"
 _FILES = (SLURM_CONF, GRES_CONF, TOPOLOGY_CONF, CGROUP_CONF)
-# Settings by file that keep jobs apart and off unfit nodes: the value, and what happens with another one.
+# Settings by file that keep jobs apart and off unfit nodes: the value, and the effect of another one.
 _GUARDS = {
     SLURM_CONF: {
         "authtype": ("auth/munge", "a daemon believes every client"),

@@ -21,7 +21,7 @@ from clusterwright.proofs.tree import RenderedTree
 Fault = tuple[str, int, str]
 """Path, line (0 for the whole file), and message."""
 _FILES = (WATCHED, WATCH_PROGRAM, WATCH_UNIT, WATCH_TIMER, WATCH_WANTS)
-_LONGEST_S = 3600  # records that are older say little of now
+_LONGEST_S = 3600  # seconds between looks
 _TIMER = "isolation-watch.timer"
 _KEY = "isolation-watch:/etc/credstore/isolation-watch"
 
