@@ -96,7 +96,7 @@ def left_by(tree: RenderedTree, checks: frozenset[str], kinds: frozenset[str]) -
 def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
     """Files of switches that could not be parsed: no claim on the device can be checked."""
     for file, error in tree.unreadable.items():
-        if tree.files.get((file.device, file.path)) is file:  # a derived tree shares these results, with other files in part
+        if tree.files.get((file.device, file.path)) is file:  # derived trees share these results
             yield UnreadPlace(
                 device=file.device, kind=file.kind, what=Unread(file.path, 0, f"the whole file: {error}"), because=""
             )
@@ -105,7 +105,7 @@ def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
 def _left_open(tree: RenderedTree) -> Iterator[UnreadPlace]:
     """Text of unknown meaning, such as a packet filter's: the claims it decides are open, all others are checked."""
     for (device, file), errors in tree.left_open.items():
-        if tree.files.get((device, file.path)) is not file:  # a derived tree shares these results, with other files in part
+        if tree.files.get((device, file.path)) is not file:  # derived trees share these results
             continue
         for error, claims in dict.fromkeys(errors):
             what = Unread(file=file.path, line=0, text=error, claims=claims)

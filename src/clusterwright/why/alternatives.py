@@ -31,7 +31,7 @@ def changed(document: Document, place: Place, value: Any, *, leaves_out: bool = 
     """``document`` with ``value`` at ``place``, or without its key with ``leaves_out``; positions stay."""
     data = here = copy.copy(document.data)
     for step in place[:-1]:
-        here[step] = here = copy.copy(here[step])  # everything beside the path is shared: documents are never changed in place
+        here[step] = here = copy.copy(here[step])  # shared beside the path: no document is changed in place
     if leaves_out:
         del here[place[-1]]
     else:
