@@ -21,7 +21,7 @@ def _check(name: str, *, applies: bool = True) -> ProofCheck:
         kinds=frozenset(),
         intent=frozenset(),
         applies=lambda _: applies,
-        judge=lambda _: _REFUTED,
+        check=lambda _: _REFUTED,
         spec_only="",
     )
 
@@ -36,7 +36,7 @@ def test_verdicts_are_in_the_order_of_those_checks_that_apply() -> None:
 
 
 def test_text_that_does_not_parse_leaves_its_check_open_and_ends_no_other() -> None:
-    bad = replace(_check("bad"), judge=_unreadable)
+    bad = replace(_check("bad"), check=_unreadable)
     (_, first), (_, second) = prove(_TREE, [bad, _check("good")])
     assert first.word == "not proven, because rtsw-p00r00:/etc/coop/agent.conf:3: not JSON"
     assert second == _REFUTED

@@ -60,7 +60,7 @@ def tree_in_folder_of_plan(folder: Path, plan: Plan, spec_name: str, checks: Seq
     from clusterwright.proofs.tree import rendering_of
 
     kinds = set(chain.from_iterable(check.kinds_in_folder for check in checks))
-    everything = set(chain.from_iterable(check.judged_kinds for check in CHECKS))
+    everything = set(chain.from_iterable(check.checked_kinds for check in CHECKS))
     needed = kinds if len(checks) < len(CHECKS) else None
     images = ((image.members, image.files) for image in Rendering(plan).images())
     owners = (*plan.by_name, *{artifact.device for artifact in Rendering(plan).of_site()})

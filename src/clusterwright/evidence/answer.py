@@ -10,7 +10,7 @@ from typing import Any
 from clusterwright.evidence.suite import SuiteTest
 from clusterwright.proofs.check import Cases, ProofCheck, Verdict
 
-Judged = tuple[ProofCheck, Verdict]
+ProofResult = tuple[ProofCheck, Verdict]
 
 
 class AnswerKind(Enum):
@@ -45,7 +45,7 @@ class Evidence:
     problems: tuple[str, ...] = ()
     """Reasons for a failed or unchecked answer."""
     not_checked: tuple[str, ...] = ()
-    proofs: tuple[Judged, ...] = field(default=())
+    proofs: tuple[ProofResult, ...] = field(default=())
 
     @property
     def word(self) -> str:
@@ -53,7 +53,7 @@ class Evidence:
         return self.answer.value
 
 
-def open_proofs(proofs: Sequence[Judged]) -> tuple[str, ...]:
+def open_proofs(proofs: Sequence[ProofResult]) -> tuple[str, ...]:
     """Sentence for each proof not proven; empty if all are proven."""
     problems = []
     for check, verdict in proofs:
@@ -63,7 +63,7 @@ def open_proofs(proofs: Sequence[Judged]) -> tuple[str, ...]:
     return tuple(problems)
 
 
-def proof_notes(proofs: Sequence[Judged]) -> tuple[str, ...]:
+def proof_notes(proofs: Sequence[ProofResult]) -> tuple[str, ...]:
     """Parts of the claims not checked by the proofs."""
     notes: list[str] = []
     for check, verdict in proofs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clusterwright.evidence.answer import Basis, Evidence, Judged
+from clusterwright.evidence.answer import Basis, Evidence, ProofResult
 from clusterwright.evidence.infiniband import NEEDED as NEEDED_OF_INFINIBAND
 from clusterwright.evidence.infiniband import infiniband_evidence
 from clusterwright.evidence.management import NEEDED as NEEDED_OF_ETHERNET
@@ -21,7 +21,7 @@ NEEDED: tuple[ProofCheck, ...] = tuple(dict.fromkeys((*NEEDED_OF_INFINIBAND, *NE
 
 
 def collect_evidence(
-    plan: Plan, tree: RenderedTree, proofs: Sequence[Judged], node: str | None = None
+    plan: Plan, tree: RenderedTree, proofs: Sequence[ProofResult], node: str | None = None
 ) -> tuple[Evidence, ...]:
     """Answers from ``plan`` and the proofs of ``tree``; ``node`` is the node of answers about one node.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from clusterwright.and_more import and_more
-from clusterwright.evidence.answer import AnswerKind, Basis, Evidence, Judged, open_proofs, proof_notes
+from clusterwright.evidence.answer import AnswerKind, Basis, Evidence, ProofResult, open_proofs, proof_notes
 from clusterwright.evidence.suite import SDN04_KEYS, SDN04_TENANTS
 from clusterwright.hosts.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, parse_partitions
 from clusterwright.proofs.check import Cases
@@ -33,13 +33,13 @@ _NOT_CHECKED = (
 
 
 def infiniband_evidence(
-    tree: RenderedTree, declaration: Declaration, proofs: Sequence[Judged], basis: Basis
+    tree: RenderedTree, declaration: Declaration, proofs: Sequence[ProofResult], basis: Basis
 ) -> Iterator[Evidence]:
     """Answers about InfiniBand subnets; none for a tree without them."""
     if not has_subnet(tree):
         return
     by_subnet = _matrix_by_subnet(tree, declaration)
-    needed = [judged for judged in proofs if judged[0] in NEEDED]
+    needed = [result for result in proofs if result[0] in NEEDED]
     yield _tenants(tree.cluster, by_subnet, declaration, needed, basis)
     yield _keys(tree.cluster, by_subnet, declaration, needed, basis)
 
@@ -64,7 +64,7 @@ def _tenants(
     cluster: str,
     by_subnet: Mapping[str, tuple[ManagedSubnet, Matrix]],
     declaration: Declaration,
-    proofs: Sequence[Judged],
+    proofs: Sequence[ProofResult],
     basis: Basis,
 ) -> Evidence:
     partitions: list[dict[str, str]] = []
@@ -127,7 +127,7 @@ def _keys(
     cluster: str,
     by_subnet: Mapping[str, tuple[ManagedSubnet, Matrix]],
     declaration: Declaration,
-    proofs: Sequence[Judged],
+    proofs: Sequence[ProofResult],
     basis: Basis,
 ) -> Evidence:
     problems = list(open_proofs(proofs))

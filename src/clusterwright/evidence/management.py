@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, permutations
 
 from clusterwright.and_more import and_more
-from clusterwright.evidence.answer import AnswerKind, Basis, Evidence, Judged, open_proofs, passed, proof_notes
+from clusterwright.evidence.answer import AnswerKind, Basis, Evidence, ProofResult, open_proofs, passed, proof_notes
 from clusterwright.evidence.suite import (
     CNP10,
     SDN09_FAULTS,
@@ -38,10 +38,10 @@ _UNSAFE_PORTS = (("udp", 623, "IPMI"), ("tcp", 80, "HTTP"))
 
 
 def isolation_evidence(
-    plan: Plan, tree: RenderedTree, isolation: DeclaredIsolation, proofs: Sequence[Judged], basis: Basis
+    plan: Plan, tree: RenderedTree, isolation: DeclaredIsolation, proofs: Sequence[ProofResult], basis: Basis
 ) -> Iterator[Evidence]:
     """Answers about zones and BMCs; none about BMCs without a fabric of management ports."""
-    proofs = [judged for judged in proofs if judged[0] is ISOLATION]
+    proofs = [result for result in proofs if result[0] is ISOLATION]
     tenants = [zone for zone in isolation.zones if zone.kind == _TENANT_KIND]
     if len(tenants) > 1:
         yield _tenants_apart(isolation, tenants, proofs, basis)
@@ -58,10 +58,10 @@ def _management_fabrics(plan: Plan) -> list[str]:
 
 
 def logging_evidence(
-    tree: RenderedTree, isolation: DeclaredIsolation, proofs: Sequence[Judged], basis: Basis
+    tree: RenderedTree, isolation: DeclaredIsolation, proofs: Sequence[ProofResult], basis: Basis
 ) -> Iterator[Evidence]:
     """Answers about the configured log servers and collectors of switches; the suite queries these."""
-    proofs = [judged for judged in proofs if judged[0] is MANAGEMENT]
+    proofs = [result for result in proofs if result[0] is MANAGEMENT]
     if not proofs:
         return
     has_servers = any(managed.asked.get(LOGS) for managed in isolation.managed.values())
@@ -101,7 +101,9 @@ def _silent_systems(tree: RenderedTree, service: str) -> Iterator[str]:
             yield f"files of {len(devices):,} switches with {title}, as {devices[0]}, say nothing of {service}"
 
 
-def _logged(test: SuiteTest, lacking: Sequence[str], proofs: Sequence[Judged], basis: Basis, *, claim: str) -> Evidence:
+def _logged(
+    test: SuiteTest, lacking: Sequence[str], proofs: Sequence[ProofResult], basis: Basis, *, claim: str
+) -> Evidence:
     problems = (*lacking, *open_proofs(proofs))
     return Evidence(
         test=test,
@@ -117,7 +119,7 @@ def _logged(test: SuiteTest, lacking: Sequence[str], proofs: Sequence[Judged], b
 
 
 def _tenants_apart(
-    isolation: DeclaredIsolation, tenants: Sequence[DeclaredZone], proofs: Sequence[Judged], basis: Basis
+    isolation: DeclaredIsolation, tenants: Sequence[DeclaredZone], proofs: Sequence[ProofResult], basis: Basis
 ) -> Evidence:
     names = {zone.name for zone in tenants}
     joining = [flow for flow in isolation.flows if {flow.source, flow.target} <= names and flow.source != flow.target]
@@ -145,7 +147,7 @@ def _management_network(
     plan: Plan,
     tree: RenderedTree,
     isolation: DeclaredIsolation,
-    proofs: Sequence[Judged],
+    proofs: Sequence[ProofResult],
     basis: Basis,
 ) -> Evidence:
     fabrics = _management_fabrics(plan)
@@ -227,7 +229,7 @@ def _tenants_to_bmcs(
     isolation: DeclaredIsolation,
     fabrics: Sequence[str],
     tenants: Sequence[DeclaredZone],
-    proofs: Sequence[Judged],
+    proofs: Sequence[ProofResult],
     basis: Basis,
 ) -> Evidence:
     names = {zone.name for zone in tenants}
@@ -248,7 +250,9 @@ def _tenants_to_bmcs(
     )
 
 
-def _bastion(isolation: DeclaredIsolation, fabrics: Sequence[str], proofs: Sequence[Judged], basis: Basis) -> Evidence:
+def _bastion(
+    isolation: DeclaredIsolation, fabrics: Sequence[str], proofs: Sequence[ProofResult], basis: Basis
+) -> Evidence:
     sources = sorted({flow.source for flow in _flows_to(isolation, fabrics)})
     problems = []
     if len(sources) > 1:
@@ -265,7 +269,7 @@ def _bastion(isolation: DeclaredIsolation, fabrics: Sequence[str], proofs: Seque
 
 
 def _protocols(
-    isolation: DeclaredIsolation, fabrics: Sequence[str], proofs: Sequence[Judged], basis: Basis
+    isolation: DeclaredIsolation, fabrics: Sequence[str], proofs: Sequence[ProofResult], basis: Basis
 ) -> Evidence:
     flows = _flows_to(isolation, fabrics)
     problems = []
@@ -287,7 +291,7 @@ def _protocols(
 def _bmc_pre_check(
     test: SuiteTest,
     problems_found: Sequence[str],
-    proofs: Sequence[Judged],
+    proofs: Sequence[ProofResult],
     basis: Basis,
     *,
     claim: str,

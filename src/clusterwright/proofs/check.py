@@ -19,7 +19,7 @@ from clusterwright.switches.readers import READERS, ROUTERS
 _ROUTED = frozenset[str]().union(*(reader.kinds for reader in ROUTERS))
 _MANAGED = frozenset[str]().union(*(reader.kinds for reader in READERS))
 
-INTENT_OF_EVERY_CLAIM = frozenset({"ethernet", "left_out", "other_systems", "provided", "vouched"})
+INTENT_OF_EVERY_CLAIM = frozenset({"ethernet", "left_out", "other_systems", "provided", "accepted_unread"})
 """Properties of the declaration read by every claim: devices of other owners, and accepted unread text."""
 
 REFUTED = "REFUTED"
@@ -108,7 +108,7 @@ def _every_fabric(_: Fabric) -> bool:
     return True
 
 
-def _judgeable(_: RenderedTree) -> str:
+def _checkable(_: RenderedTree) -> str:
     return ""
 
 
@@ -130,11 +130,11 @@ class ProofCheck:
     kinds: frozenset[str]
     intent: frozenset[str]
     applies: Callable[[RenderedTree], bool]
-    judge: Callable[[RenderedTree], Verdict]
+    check: Callable[[RenderedTree], Verdict]
     spec_only: str
     readings: Callable[[RenderedTree], Iterable[SwitchReading[Any]]] = _nothing
     concerns: Callable[[Fabric], bool] = _every_fabric
-    unjudgeable: Callable[[RenderedTree], str] = _judgeable
+    uncheckable: Callable[[RenderedTree], str] = _checkable
     compared: frozenset[str] = frozenset()
     """Kinds from which the claim reads single values; other text of these files belongs to other claims."""
     rests_on: frozenset[str] = frozenset()
@@ -157,7 +157,7 @@ class ProofCheck:
         return self.kinds | self.folder_kinds
 
     @property
-    def judged_kinds(self) -> frozenset[str]:
+    def checked_kinds(self) -> frozenset[str]:
         """Kinds of files with only lines relevant to the claim."""
         return self.kinds_in_folder - self.compared
 
@@ -204,10 +204,10 @@ class ProofCheck:
 
     def _verdict(self, tree: RenderedTree) -> Verdict:
         """Verdict on the text known to readers."""
-        why_not = self.unjudgeable(tree)
+        why_not = self.uncheckable(tree)
         if why_not:
             return Verdict((), (), Cases("files that can be judged", 0), unjudged=why_not)
-        return self.judge(tree)
+        return self.check(tree)
 
     def run(self, tree: RenderedTree) -> Verdict:
         """Return the verdict on the whole tree.
@@ -222,7 +222,7 @@ class ProofCheck:
             verdict = self._verdict(tree)
         if tree.declaration is None and self.spec_only:
             verdict = replace(verdict, notes=(f"without a spec was not judged {self.spec_only}.", *verdict.notes))
-        left = left_by(tree, self.rests_on | {self.name}, self.judged_kinds)
+        left = left_by(tree, self.rests_on | {self.name}, self.checked_kinds)
         missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds_in_folder]
         others, left_out = self._other_systems(tree), self._left_out(tree)
         provided = self._provided(tree)

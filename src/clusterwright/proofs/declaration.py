@@ -15,6 +15,7 @@ from clusterwright.plan.model import Plan
 from clusterwright.plan.node_parts import left_out_parts
 from clusterwright.plan.own_addresses import ipoib_nodes
 from clusterwright.proofs import declared_cables
+from clusterwright.proofs.accepted_unread import accepted_unread_on
 from clusterwright.proofs.declared_jobs import library_environments, nccl_profiles
 from clusterwright.proofs.declared_logins import Accounts, declared_logins
 from clusterwright.proofs.encryption.declared import (
@@ -56,7 +57,6 @@ from clusterwright.proofs.operation.declared_node_units import (
 )
 from clusterwright.proofs.operation.declared_nvlink import declared_nvlink_domains
 from clusterwright.proofs.operation.declared_slurm import DeclaredSlurm, declared_slurms
-from clusterwright.proofs.vouched import vouched_on
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.ipoib import lnet_networks
 
@@ -94,14 +94,14 @@ class Declaration:
         )
 
     @cached_property
-    def vouched(self) -> Mapping[str, Mapping[tuple[str | None, str], str]]:
+    def accepted_unread(self) -> Mapping[str, Mapping[tuple[str | None, str], str]]:
         """Reasons for accepted unread text, by device and place of ``extra_config`` (file or None, and path in it)."""
-        vouched = {}
+        accepted = {}
         for device in self._plan.devices:
-            reasons = vouched_on(self._plan, device)
+            reasons = accepted_unread_on(self._plan, device)
             if reasons:
-                vouched[device.name] = reasons
-        return vouched
+                accepted[device.name] = reasons
+        return accepted
 
     @cached_property
     def accepted(self) -> Mapping[str, str]:
@@ -209,7 +209,7 @@ class Declaration:
         return {fabric.name: fabric for fabric in self._plan.spec.fabrics if fabric.is_provided}
 
     @cached_property
-    def unjudged_switches(self) -> frozenset[str]:
+    def unchecked_switches(self) -> frozenset[str]:
         """Switches of Ethernet fabrics with at least one switch of another system.
 
         Nothing is claimed about such a fabric: only a part of it is known.

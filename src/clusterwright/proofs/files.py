@@ -16,7 +16,7 @@ _NO_MANIFEST = (
 )
 
 
-def _judge(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     notes = [_NO_MANIFEST] if tree.is_read_back else []
     cases = Cases("files", len(tree.files))
     if tree.rendering is None:
@@ -84,6 +84,6 @@ FILES = ProofCheck(
     kinds=frozenset(),
     intent=frozenset(),
     applies=lambda tree: tree.rendering is not None or tree.is_read_back,
-    judge=_judge,
+    check=_check,
     spec_only="which files there ought to be",
 )

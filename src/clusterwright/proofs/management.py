@@ -42,7 +42,7 @@ _SPEC_ONLY = "which operators, servers and watchers there ought to be"
 _LEFT = "not judged of switches: accounting, time-outs, locks, values of secrets."
 
 
-def _judge(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     declared = None if tree.declaration is None else tree.declaration.isolation
     switches = sum(len(tree.devices_with(reader.file)) for reader in READERS)
     cases = Cases("switches", switches)
@@ -67,7 +67,7 @@ def _judge(tree: RenderedTree) -> Verdict:
     return Verdict(facts=facts, counterexamples=counterexamples, cases=cases, notes=(*_notes(tree, declared), _LEFT))
 
 
-def _judged(tree: RenderedTree, reader: SystemReader) -> Iterator[str]:
+def _readable_switches(tree: RenderedTree, reader: SystemReader) -> Iterator[str]:
     """Switches of a system with readable text."""
     unread = tree.left_open_for("management")
     return (device for device in tree.devices_with(reader.file) if device not in unread)
@@ -84,7 +84,7 @@ def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
         elif not is_relay:
             named[device, server.what, server.address] = (file, server.at)
     for reader in READERS:
-        for device in _judged(tree, reader):
+        for device in _readable_switches(tree, reader):
             for what, sentence in _ASKED.items():
                 if what not in reader.manages:
                     continue
@@ -104,7 +104,7 @@ def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
         for device, _, login, _ in part.logins:
             logins_by_switch.setdefault(device, []).append(login)
     for reader in READERS:
-        for device in _judged(tree, reader):
+        for device in _readable_switches(tree, reader):
             managed_as = declared.managed[reader.system]
             planned = declared.added_logins.get(device, managed_as.logins)
             users = managed_as.snmp_users if SNMP in reader.manages else frozenset()
@@ -215,7 +215,7 @@ MANAGEMENT = ProofCheck(
     kinds=frozenset().union(*(reader.kinds for reader in READERS)),
     intent=frozenset({"isolation"}),
     applies=lambda tree: any(tree.devices_with(reader.file) for reader in READERS),
-    judge=_judge,
+    check=_check,
     spec_only=_SPEC_ONLY,
     readings=management_read,
 )

@@ -47,7 +47,7 @@ class _Files:
     keys: tuple[tuple[str, str], ...]
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     nodes = _nodes(tree)
     keys_of = _keys_of(tree)
     faults: dict[tuple[_Files, Accounts | None], list[Fault]] = {}
@@ -164,6 +164,6 @@ NODE_LOGINS = ProofCheck(
     kinds=frozenset({"node-logins"}),
     intent=frozenset({"installed_by_others", "logins"}),
     applies=lambda tree: bool(_nodes(tree)),
-    judge=_run,
+    check=_check,
     spec_only="which accounts, keys and rights there ought to be",
 )

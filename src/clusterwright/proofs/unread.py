@@ -114,12 +114,12 @@ def _left_open(tree: RenderedTree) -> Iterator[UnreadPlace]:
 
 @lru_cache(maxsize=4)
 def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
-    vouched = tree.declaration.vouched if tree.declaration is not None else {}
+    accepted = tree.declaration.accepted_unread if tree.declaration is not None else {}
     places: list[UnreadPlace] = []
     for device, path, left in chain(_of_switches(tree), _of_values(tree), _of_hosts(tree)):
         if not left:
             continue
-        reasons = vouched.get(device, {})
+        reasons = accepted.get(device, {})
         places += [
             UnreadPlace(
                 device=device,

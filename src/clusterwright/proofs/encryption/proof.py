@@ -38,7 +38,7 @@ _PROMISES = {"P3": "encrypted paths", "P5": "reviewed datasets", "P6": "keys tha
 
 
 @dataclass
-class _Judging:
+class _EncryptionCheck:
     """Counterexamples so far, and the number of things with each promise kept.
 
     ``clear`` are mounts without protection in the spec, with its reason. The ``tree`` has only the files of this check.
@@ -49,7 +49,7 @@ class _Judging:
     clear: dict[str, str] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_PROMISES, 0))
 
-    def blame(self, promise: str, device: str, path: str, pattern: str, message: str) -> None:
+    def add_breach(self, promise: str, device: str, path: str, pattern: str, message: str) -> None:
         """Add a breach of ``promise``, at the first line matching ``pattern``; line 0 for something missing."""
         lines = (self.tree.text(device, path) or "").split("\n")
         line = next((at for at, text in enumerate(lines, 1) if pattern and re.search(pattern, text)), 0)
@@ -72,7 +72,7 @@ def run(tree: RenderedTree) -> Verdict:
     """Verdict over every node and every EOS switch of a tree."""
     read = frozenset(path for path in tree.paths if path.startswith(_READ))
     files = {place: file for place, file in tree.files.items() if place[1] in read}
-    judging = _Judging(replace(tree, files=files))
+    check = _EncryptionCheck(replace(tree, files=files))
     by_device: dict[str, dict[str, RenderedFile]] = {}
     for (device, path), file in files.items():
         by_device.setdefault(device, {})[path] = file
@@ -88,94 +88,94 @@ def run(tree: RenderedTree) -> Verdict:
             texts.add((path, file.read() if file.device == device else file))
         alike = frozenset(texts), frozenset(protections.get(device, {}).items())
         if alike not in sound:
-            breaches, held = len(judging.counterexamples), dict(judging.held)
-            mounts = {path: unit_of(judging.tree.text(device, path) or "") for path in units}
-            _judge_node(judging, device, files_by_path, mounts)
-            if len(judging.counterexamples) == breaches:
-                sound[alike] = {promise: count - held[promise] for promise, count in judging.held.items()}
+            breaches, held = len(check.counterexamples), dict(check.held)
+            mounts = {path: unit_of(check.tree.text(device, path) or "") for path in units}
+            _check_node(check, device, files_by_path, mounts)
+            if len(check.counterexamples) == breaches:
+                sound[alike] = {promise: count - held[promise] for promise, count in check.held.items()}
             continue
         for promise, count in sound[alike].items():
-            judging.held[promise] += count
-    _judge_links(judging, frozenset(tree.devices_with(STARTUP)))
-    facts = tuple(Fact(f"{name} ({promise})", judging.held[promise]) for promise, name in _PROMISES.items())
-    notes = tuple(f"{at} crosses the network in clear. The spec accepts it: {why}" for at, why in judging.clear.items())
-    cases = Cases("mounts or links to encrypt", sum(judging.held.values()))
-    return Verdict(facts, tuple(judging.counterexamples), cases, notes=notes)
+            check.held[promise] += count
+    _check_links(check, frozenset(tree.devices_with(STARTUP)))
+    facts = tuple(Fact(f"{name} ({promise})", check.held[promise]) for promise, name in _PROMISES.items())
+    notes = tuple(f"{at} crosses the network in clear. The spec accepts it: {why}" for at, why in check.clear.items())
+    cases = Cases("mounts or links to encrypt", sum(check.held.values()))
+    return Verdict(facts, tuple(check.counterexamples), cases, notes=notes)
 
 
-def _judge_node(judging: _Judging, device: str, paths: Iterable[str], mounts: Mapping[str, Unit]) -> None:
+def _check_node(check: _EncryptionCheck, device: str, paths: Iterable[str], mounts: Mapping[str, Unit]) -> None:
     known_paths = frozenset(paths)
     records = {
-        path: unit_of(judging.tree.text(device, path) or "") for path in sorted(known_paths) if path.startswith(RECORDS)
+        path: unit_of(check.tree.text(device, path) or "") for path in sorted(known_paths) if path.startswith(RECORDS)
     }
     remote = {path: unit for path, unit in mounts.items() if unit.get("Type", "") not in LOCAL_TYPES}
     decrypted: set[str] = set()
     for path, unit in mounts.items():
-        before = len(judging.counterexamples)
+        before = len(check.counterexamples)
         if path in remote:
             of_mount = {p: r for p, r in records.items() if r.get("mountpoint") == unit.get("Where")}
-            if not of_mount and _is_accepted(judging, device, unit.get("Where", "")):
+            if not of_mount and _is_accepted(check, device, unit.get("Where", "")):
                 continue
             decrypted.add(path)
-            _judge_remote(judging, device, path, unit, of_mount)
+            _check_remote(check, device, path, unit, of_mount)
         else:
-            _judge_local(judging, device, path, unit)
-        judging.count("P3" if path in remote else "P7", before)
+            _check_local(check, device, path, unit)
+        check.count("P3" if path in remote else "P7", before)
     for path in sorted(known_paths):
         if path.startswith(UNITS) and ".mount.d/" in path:
-            judging.blame("P3", device, path, "", "a drop-in changes a mount unit after it was judged")
+            check.add_breach("P3", device, path, "", "a drop-in changes a mount unit after it was judged")
     for path, record in records.items():
-        _judge_record(judging, device, path, record, remote)
+        _check_record(check, device, path, record, remote)
     if decrypted:
-        _judge_memory(judging, device, known_paths)
+        _check_memory(check, device, known_paths)
 
 
-def _is_accepted(judging: _Judging, device: str, where: str) -> bool:
+def _is_accepted(check: _EncryptionCheck, device: str, where: str) -> bool:
     """Whether the spec leaves a node's mount without protection; records its reason."""
-    declaration = judging.tree.declaration
+    declaration = check.tree.declaration
     if declaration is None or declaration.protections.get(device, {}).get(where) != CLEAR:
         return False
-    judging.clear[where] = declaration.in_clear[where]
+    check.clear[where] = declaration.in_clear[where]
     return True
 
 
-def _judge_remote(judging: _Judging, device: str, path: str, unit: Unit, records: Mapping[str, Unit]) -> None:
+def _check_remote(check: _EncryptionCheck, device: str, path: str, unit: Unit, records: Mapping[str, Unit]) -> None:
     """Check one mount over the network: the protection of its bytes on the way, by its options of mount(8)."""
     options = _options(unit.get("Options", ""))
     needs = unit.get("Requires", "").split()
     where = unit.get("Where", path)
-    declaration = judging.tree.declaration
+    declaration = check.tree.declaration
     wanted = declaration.protections.get(device, {}).get(where, "") if declaration is not None else ""
     if unit.get("Type", "").startswith("nfs"):
-        _judge_nfs(judging, device, path, unit)
+        _check_nfs(check, device, path, unit)
     elif not records or any(record.get("protection") != "client-side-aead" for record in records.values()):
-        judging.blame("P3", device, path, "^Type=", f"{where} carries data that no record says is encrypted")
+        check.add_breach("P3", device, path, "^Type=", f"{where} carries data that no record says is encrypted")
     for record_path, record in records.items():
         name = record_path.removeprefix(RECORDS).removesuffix(".record")
         if f"dataset-gate@{name}.service" not in needs:
-            judging.blame(
+            check.add_breach(
                 "P5", device, path, "^Where=", f"{where} is mounted without asking whether {name} was reviewed"
             )
         if XPRTSEC.get(record.get("protection", "")) == "mtls" and options.get("xprtsec") != "mtls":
-            judging.blame("P3", device, path, "^Options=", f"{name} was promised mutual TLS, and {where} has less")
+            check.add_breach("P3", device, path, "^Options=", f"{name} was promised mutual TLS, and {where} has less")
     if wanted == "rpc-with-mtls" and options.get("xprtsec") == "tls":
-        judging.blame("P3", device, path, "^Options=", f"the spec asks for mutual TLS, and {where} has less")
+        check.add_breach("P3", device, path, "^Options=", f"the spec asks for mutual TLS, and {where} has less")
 
 
-def _judge_nfs(judging: _Judging, device: str, path: str, unit: Unit) -> None:
+def _check_nfs(check: _EncryptionCheck, device: str, path: str, unit: Unit) -> None:
     """Check an NFS mount: RPC with TLS, or Kerberos with privacy."""
     options = _options(unit.get("Options", ""))
     needs = unit.get("Requires", "").split()
     where = unit.get("Where", path)
     if not options.get("vers", "").startswith("4."):
-        judging.blame("P3", device, path, "^Options=", f"{where} may fall back to NFSv3, which has no TLS")
+        check.add_breach("P3", device, path, "^Options=", f"{where} may fall back to NFSv3, which has no TLS")
     if options.get("xprtsec") in ("tls", "mtls"):
-        _judge_tls(judging, device, path, options, needs)
+        _check_tls(check, device, path, options, needs)
     elif options.get("sec") == "krb5p":
-        if "rpc-gssd.service" not in needs or judging.tree.text(device, KERBEROS) is None:
-            judging.blame("P3", device, path, "^Options=", f"{where} asks for krb5p without rpc.gssd and a realm")
+        if "rpc-gssd.service" not in needs or check.tree.text(device, KERBEROS) is None:
+            check.add_breach("P3", device, path, "^Options=", f"{where} asks for krb5p without rpc.gssd and a realm")
     else:
-        judging.blame("P3", device, path, "^Options=", f"{where} crosses the network in clear")
+        check.add_breach("P3", device, path, "^Options=", f"{where} crosses the network in clear")
 
 
 def _options(text: str) -> Mapping[str, str]:
@@ -194,49 +194,57 @@ def _options(text: str) -> Mapping[str, str]:
     return options
 
 
-def _judge_tls(judging: _Judging, device: str, path: str, options: Mapping[str, str], needs: Iterable[str]) -> None:
+def _check_tls(
+    check: _EncryptionCheck, device: str, path: str, options: Mapping[str, str], needs: Iterable[str]
+) -> None:
     """Check a mount over TLS, with its handshake daemon."""
     where = f"/{path}"
     if options.get("proto", "tcp") not in ("tcp", "tcp6"):
-        judging.blame("P3", device, path, "^Options=", f"TLS does not run over {options['proto']}")
+        check.add_breach("P3", device, path, "^Options=", f"TLS does not run over {options['proto']}")
     if "tlshd.service" not in needs:
-        judging.blame("P3", device, path, "^Requires=", f"{where} does not wait for tlshd, which shakes hands for it")
-    text = judging.tree.text(device, TLSHD)
+        check.add_breach(
+            "P3", device, path, "^Requires=", f"{where} does not wait for tlshd, which shakes hands for it"
+        )
+    text = check.tree.text(device, TLSHD)
     if text is None:
-        judging.blame("P3", device, TLSHD, "", "tlshd has no configuration and would exit")
+        check.add_breach("P3", device, TLSHD, "", "tlshd has no configuration and would exit")
         return
     section = _client(text)
-    _judge_handshakes(judging, device, section, is_mutual=options["xprtsec"] == "mtls")
-    _judge_daemon(judging, device, section)
+    _check_handshakes(check, device, section, is_mutual=options["xprtsec"] == "mtls")
+    _check_daemon(check, device, section)
 
 
-def _judge_handshakes(judging: _Judging, device: str, section: Mapping[str, str], *, is_mutual: bool) -> None:
+def _check_handshakes(check: _EncryptionCheck, device: str, section: Mapping[str, str], *, is_mutual: bool) -> None:
     """Check the certificates configured for tlshd."""
     heading = r"^\[authenticate.client\]"
     needed = TLS_NEEDS if is_mutual else TLS_NEEDS[:1]
     for name in needed:
         if not section.get(name, "").startswith("/"):
-            judging.blame("P3", device, TLSHD, heading, f"the client has no {name}")
+            check.add_breach("P3", device, TLSHD, heading, f"the client has no {name}")
     if is_mutual and not section.get("x509.crl", "").startswith("/"):
-        judging.blame("P3", device, TLSHD, heading, "withdrawn certificates would be accepted")
-    if judging.tree.declaration is None:
+        check.add_breach("P3", device, TLSHD, heading, "withdrawn certificates would be accepted")
+    if check.tree.declaration is None:
         return
-    for name, wanted in judging.tree.declaration.tls_files.items():
+    for name, wanted in check.tree.declaration.tls_files.items():
         if section.get(name, wanted) != wanted:
             line = rf"^{re.escape(name)}={re.escape(section[name])}$"
-            judging.blame("P3", device, TLSHD, line, f"{name} is {section[name]}, and the spec says {wanted}")
+            check.add_breach("P3", device, TLSHD, line, f"{name} is {section[name]}, and the spec says {wanted}")
 
 
-def _judge_daemon(judging: _Judging, device: str, section: Mapping[str, str]) -> None:
+def _check_daemon(check: _EncryptionCheck, device: str, section: Mapping[str, str]) -> None:
     """Check the unit of tlshd: its configuration, the releases it refuses, and its start at boot."""
-    unit = unit_of(judging.tree.text(device, TLSHD_UNIT) or "")
+    unit = unit_of(check.tree.text(device, TLSHD_UNIT) or "")
     if unit.get("ExecStart") != f"/usr/sbin/tlshd -c /{TLSHD}":
-        judging.blame("P3", device, TLSHD_UNIT, "", "tlshd is not told its file, and releases look in different places")
+        check.add_breach(
+            "P3", device, TLSHD_UNIT, "", "tlshd is not told its file, and releases look in different places"
+        )
     before = unit.get("ExecStartPre", "")
     if "x509.crl" in section and not re.search(r"^/bin/grep .* x509\.crl /usr/sbin/tlshd$", before, re.MULTILINE):
-        judging.blame("P3", device, TLSHD_UNIT, "", "a tlshd without x509.crl would start and take what is withdrawn")
-    if "tlshd.service" not in _units_at_boot(judging, device):
-        judging.blame("P3", device, WANTS, "", "nothing starts tlshd at boot")
+        check.add_breach(
+            "P3", device, TLSHD_UNIT, "", "a tlshd without x509.crl would start and take what is withdrawn"
+        )
+    if "tlshd.service" not in _units_at_boot(check, device):
+        check.add_breach("P3", device, WANTS, "", "nothing starts tlshd at boot")
 
 
 def _client(text: str) -> Mapping[str, str]:
@@ -252,89 +260,89 @@ def _client(text: str) -> Mapping[str, str]:
     return section_values
 
 
-def _units_at_boot(judging: _Judging, device: str) -> list[str]:
+def _units_at_boot(check: _EncryptionCheck, device: str) -> list[str]:
     """Units started at boot for a node's encryption."""
-    return unit_of(judging.tree.text(device, WANTS) or "").get("Wants", "").split()
+    return unit_of(check.tree.text(device, WANTS) or "").get("Wants", "").split()
 
 
-def _judge_record(judging: _Judging, device: str, path: str, record: Unit, mounts: Mapping[str, Unit]) -> None:
+def _check_record(check: _EncryptionCheck, device: str, path: str, record: Unit, mounts: Mapping[str, Unit]) -> None:
     """Check a dataset's record: the questions of the gate, and the lifetime of its key."""
-    before = len(judging.counterexamples)
+    before = len(check.counterexamples)
     for name in ("dataset", "owner", "reviewer", "reviewed", "reference"):
         if not record.get(name):
-            judging.blame("P5", device, path, "", f"the record has no {name}, and the gate would refuse the dataset")
+            check.add_breach("P5", device, path, "", f"the record has no {name}, and the gate would refuse the dataset")
     if record.get("protection") not in ENCRYPTED:
-        judging.blame("P5", device, path, "^protection=", "the dataset is not encrypted on its way")
+        check.add_breach("P5", device, path, "^protection=", "the dataset is not encrypted on its way")
     if record.get("mountpoint") not in {unit.get("Where") for unit in mounts.values()}:
-        judging.blame("P5", device, path, "^mountpoint=", "nothing mounts the dataset there")
+        check.add_breach("P5", device, path, "^mountpoint=", "nothing mounts the dataset there")
     for name in (GATE_PROGRAM, f"{UNITS}dataset-gate@.service"):
-        if judging.tree.text(device, name) is None:
-            judging.blame("P5", device, name, "", "the gate is missing, so nothing asks for the record")
-    judging.count("P5", before)
-    before = len(judging.counterexamples)
+        if check.tree.text(device, name) is None:
+            check.add_breach("P5", device, name, "", "the gate is missing, so nothing asks for the record")
+    check.count("P5", before)
+    before = len(check.counterexamples)
     rotate, delete = record.get("rotate_days", ""), record.get("delete_days", "")
     if not record.get("key"):
-        judging.blame("P6", device, path, "", "the dataset has no key, so that none can be deleted")
+        check.add_breach("P6", device, path, "", "the dataset has no key, so that none can be deleted")
     elif not delete.isdecimal() or not rotate.isdecimal():
-        judging.blame("P6", device, path, "^key=", "the key has no last day: old data stays readable")
+        check.add_breach("P6", device, path, "^key=", "the key has no last day: old data stays readable")
     elif int(rotate) >= int(delete):
-        judging.blame("P6", device, path, "^delete_days=", "the key is deleted before another takes its place")
-    judging.count("P6", before)
+        check.add_breach("P6", device, path, "^delete_days=", "the key is deleted before another takes its place")
+    check.count("P6", before)
 
 
-def _judge_local(judging: _Judging, device: str, path: str, unit: Unit) -> None:
+def _check_local(check: _EncryptionCheck, device: str, path: str, unit: Unit) -> None:
     """Check a local disk: its key comes from the kernel's random numbers and is written nowhere."""
     if unit.get("Type") == "tmpfs":
         return
     where = unit.get("Where", path)
     service = next((name for name in unit.get("Requires", "").split() if name.startswith("scratch-")), "")
-    text = judging.tree.text(device, f"{UNITS}{service}") if service else None
+    text = check.tree.text(device, f"{UNITS}{service}") if service else None
     if text is None or not unit.get("What", "").startswith("/dev/mapper/"):
-        judging.blame("P7", device, path, "^What=", f"{where} is a disk in clear")
+        check.add_breach("P7", device, path, "^What=", f"{where} is a disk in clear")
         return
     opened = unit_of(text).get("ExecStart", "")
     if "--key-file /dev/urandom" not in opened or "--type plain" not in opened:
-        judging.blame("P7", device, f"{UNITS}{service}", "^ExecStart=", f"the key of {where} outlives a boot")
+        check.add_breach("P7", device, f"{UNITS}{service}", "^ExecStart=", f"the key of {where} outlives a boot")
 
 
-def _judge_memory(judging: _Judging, device: str, known_paths: frozenset[str]) -> None:
+def _check_memory(check: _EncryptionCheck, device: str, known_paths: frozenset[str]) -> None:
     """Check that nothing takes decrypted pages to a disk, or data past the decrypting host."""
-    before = len(judging.counterexamples)
-    off = unit_of(judging.tree.text(device, NO_SWAP) or "").get("ExecStart", "")
-    if off != "/sbin/swapoff --all" or "no-swap.service" not in _units_at_boot(judging, device):
-        judging.blame("P7", device, NO_SWAP, "", "memory may be swapped to a disk in clear")
-    if unit_of(judging.tree.text(device, COREDUMP) or "").get("Storage") != "none":
-        judging.blame("P7", device, COREDUMP, "^Storage=", "core dumps would hold decrypted data")
-    if "install nvidia_fs /bin/false" not in (judging.tree.text(device, MODPROBE) or "").split("\n"):
-        judging.blame("P7", device, MODPROBE, "", "GPUDirect Storage could be loaded, which passes by who decrypts")
+    before = len(check.counterexamples)
+    off = unit_of(check.tree.text(device, NO_SWAP) or "").get("ExecStart", "")
+    if off != "/sbin/swapoff --all" or "no-swap.service" not in _units_at_boot(check, device):
+        check.add_breach("P7", device, NO_SWAP, "", "memory may be swapped to a disk in clear")
+    if unit_of(check.tree.text(device, COREDUMP) or "").get("Storage") != "none":
+        check.add_breach("P7", device, COREDUMP, "^Storage=", "core dumps would hold decrypted data")
+    if "install nvidia_fs /bin/false" not in (check.tree.text(device, MODPROBE) or "").split("\n"):
+        check.add_breach("P7", device, MODPROBE, "", "GPUDirect Storage could be loaded, which passes by who decrypts")
     for path in sorted(known_paths):
-        if path.startswith(MODULES) and re.search(r"^nvidia_fs$", judging.tree.text(device, path) or "", re.MULTILINE):
-            judging.blame("P7", device, path, "^nvidia_fs$", "GPUDirect Storage passes by the host that decrypts")
-    judging.count("P7", before)
+        if path.startswith(MODULES) and re.search(r"^nvidia_fs$", check.tree.text(device, path) or "", re.MULTILINE):
+            check.add_breach("P7", device, path, "^nvidia_fs$", "GPUDirect Storage passes by the host that decrypts")
+    check.count("P7", before)
 
 
-def _judge_links(judging: _Judging, read: frozenset[str]) -> None:
-    declaration = judging.tree.declaration
+def _check_links(check: _EncryptionCheck, read: frozenset[str]) -> None:
+    declaration = check.tree.declaration
     wanted = declaration.encrypted_links if declaration is not None else frozenset()
     ports: dict[str, list[str]] = {}
     for device, port in sorted(wanted):
         ports.setdefault(device, []).append(port)
         if device not in read:
             message = f"P3: {port} has no text here that encrypts it, and the spec wants MACsec there"
-            judging.counterexamples.append(Counterexample(device=device, file="", line=0, message=message))
+            check.counterexamples.append(Counterexample(device=device, file="", line=0, message=message))
     for device in sorted(read):
-        text = judging.tree.text(device, STARTUP) or ""
+        text = check.tree.text(device, STARTUP) or ""
         macsec = macsec_of(text)
         for line, message in macsec.faults:
-            judging.counterexamples.append(
+            check.counterexamples.append(
                 Counterexample(device=device, file=STARTUP, line=line, message=f"P3: {message}")
             )
         for port in ports.get(device, ()):
             if port in macsec.ports:
-                judging.held["P3"] += 1
+                check.held["P3"] += 1
             else:
                 message = f"{port} carries frames in clear where the spec wants MACsec"
-                judging.blame("P3", device, STARTUP, rf"^interface {re.escape(port)}$", message)
+                check.add_breach("P3", device, STARTUP, rf"^interface {re.escape(port)}$", message)
 
 
 def _claim() -> Iterator[str]:
@@ -348,6 +356,6 @@ ENCRYPTION = ProofCheck(
     kinds=EOS.kinds | {"mounts", "encryption", "node-system"},
     intent=frozenset({"encrypted_links", "in_clear", "protections", "tls_files"}),
     applies=applies,
-    judge=run,
+    check=run,
     spec_only="which links must be encrypted, and which protection each mount is to have",
 )

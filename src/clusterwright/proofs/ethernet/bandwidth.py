@@ -186,8 +186,8 @@ ETHERNET_BISECTION = ProofCheck(
     kinds=KINDS,
     intent=NETWORK_INTENT | {"ratios", "switch_ratios"},
     applies=has_network,
-    judge=_run,
+    check=_run,
     spec_only="which oversubscription is promised",
     concerns=has_uplinks,
-    unjudgeable=without_cables,
+    uncheckable=without_cables,
 )

@@ -233,7 +233,7 @@ ETHERNET_FAILURES = ProofCheck(
     kinds=KINDS,
     intent=NETWORK_INTENT | {"accepted", "gpu_ports", "joined", "unplugged"},
     applies=has_network,
-    judge=_run,
+    check=_run,
     spec_only="which single failures are accepted: none is",
-    unjudgeable=without_cables,
+    uncheckable=without_cables,
 )

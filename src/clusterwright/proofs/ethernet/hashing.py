@@ -190,7 +190,7 @@ HASHING = ProofCheck(
     kinds=KINDS,
     intent=NETWORK_INTENT,
     applies=_applies,
-    judge=_run,
+    check=_run,
     spec_only="whether the fabric is RoCE, whose hash takes in queue pairs",
     concerns=has_uplinks,
 )

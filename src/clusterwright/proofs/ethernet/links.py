@@ -162,8 +162,8 @@ LINKS = ProofCheck(
     kinds=KINDS,
     intent=NETWORK_INTENT | {"bonds", "single_mode"},
     applies=has_network,
-    judge=_run,
+    check=_run,
     spec_only="whether packets have the length that is asked for, and whether all cables are there",
     readings=routers_read,
-    unjudgeable=without_cables,
+    uncheckable=without_cables,
 )

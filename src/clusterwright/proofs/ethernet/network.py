@@ -24,7 +24,7 @@ from clusterwright.proofs.unread import unread_of
 from clusterwright.switches.readers import READERS, ROUTERS
 
 KINDS = frozenset({"node-network", "node-qos", "nccl"}).union(*(reader.kinds for reader in ROUTERS))
-NETWORK_INTENT = frozenset({"drained", "roles", "tiers", "unjudged_switches"})
+NETWORK_INTENT = frozenset({"drained", "roles", "tiers", "unchecked_switches"})
 """What makes the network of a tree beside its text, so that each claim about it reads this of the declaration."""
 _ENDS = 2  # of a cable
 Integers = NDArray[np.int64]
@@ -141,7 +141,7 @@ def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
     """The network that a tree's text describes. Raises VerifyError for text that does not parse."""
     declaration = tree.declaration
     roles = declaration.roles if declaration is not None else {}
-    left_out = declaration.unjudged_switches if declaration is not None else frozenset()
+    left_out = declaration.unchecked_switches if declaration is not None else frozenset()
     idle = declaration.drained if declaration is not None else frozenset()
     by_system = zip(*_routers_read(tree).parts, strict=True)
     all_routers = chain.from_iterable(chain.from_iterable(by_system))

@@ -305,7 +305,7 @@ REACHABILITY = ProofCheck(
     kinds=KINDS,
     intent=NETWORK_INTENT | {"isolation", "joined", "stopped", "unplugged"},
     applies=has_network,
-    judge=_run,
+    check=_run,
     spec_only="what is drained or out of service, which pieces are meant as planes, and whether all devices are there",
-    unjudgeable=without_cables,
+    uncheckable=without_cables,
 )

@@ -309,8 +309,8 @@ SESSIONS = ProofCheck(
     kinds=KINDS,
     intent=NETWORK_INTENT,
     applies=has_network,
-    judge=_run,
+    check=_run,
     spec_only="whether sessions, timers and authentication are those that are asked for",
     concerns=has_uplinks,
-    unjudgeable=without_cables,
+    uncheckable=without_cables,
 )

@@ -312,8 +312,8 @@ VALLEYS = ProofCheck(
     kinds=KINDS,
     intent=NETWORK_INTENT,
     applies=has_network,
-    judge=_run,
+    check=_run,
     spec_only="which tier is lowest: it is taken to be the one with most hosts",
     concerns=has_uplinks,
-    unjudgeable=without_cables,
+    uncheckable=without_cables,
 )

@@ -147,6 +147,6 @@ BISECTION = ProofCheck(
     kinds=KINDS,
     intent=SUBNET_INTENT | {"idle", "shares", "subnet_fabrics"},
     applies=has_subnet,
-    judge=_run,
+    check=_run,
     spec_only="which share of the bandwidth is promised: all cuts of a kind must have the same",
 )

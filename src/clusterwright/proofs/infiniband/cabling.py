@@ -131,6 +131,6 @@ CABLING = ProofCheck(
     kinds=KINDS,
     intent=SUBNET_INTENT | {"endpoints"},
     applies=has_subnet,
-    judge=_run,
+    check=_run,
     spec_only="whether adapters are cabled where the plan has them",
 )

@@ -202,6 +202,6 @@ FAILURES = ProofCheck(
     kinds=KINDS,
     intent=SUBNET_INTENT | {"accepted", "idle", "subnet_fabrics"},
     applies=has_subnet,
-    judge=_run,
+    check=_run,
     spec_only="which single failures are accepted: none is",
 )

@@ -227,6 +227,6 @@ IPOIB_CHECK = ProofCheck(
     kinds=KINDS | {"node-network"},
     intent=frozenset({"ipoib", "lnet"}),
     applies=lambda tree: bool(_devices(tree)),
-    judge=_run,
+    check=_run,
     spec_only="whether interfaces and addresses are those of the spec; name the spec for that",
 )

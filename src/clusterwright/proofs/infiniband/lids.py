@@ -69,6 +69,6 @@ LID_SPACE = ProofCheck(
     kinds=KINDS,
     intent=SUBNET_INTENT,
     applies=has_subnet,
-    judge=_run,
+    check=_run,
     spec_only="",
 )

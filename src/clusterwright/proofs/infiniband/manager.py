@@ -321,6 +321,6 @@ MANAGERS = ProofCheck(
     kinds=KINDS,
     intent=SUBNET_INTENT | {"endpoints", "managers", "open_default", "partitions"},
     applies=has_subnet,
-    judge=_run,
+    check=_run,
     spec_only="whether options, lists and names are those of the spec; name the spec for that",
 )

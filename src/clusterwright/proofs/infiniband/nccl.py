@@ -171,6 +171,6 @@ IB_NCCL = ProofCheck(
     kinds=frozenset({"nccl"}),
     intent=frozenset({"library_environments", "nccl_on_infiniband"}),
     applies=_applies,
-    judge=_run,
+    check=_run,
     spec_only="which adapters, partition and service level NCCL is to use",
 )

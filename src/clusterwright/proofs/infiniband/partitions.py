@@ -200,6 +200,6 @@ PARTITIONS = ProofCheck(
     kinds=KINDS,
     intent=SUBNET_INTENT | {"endpoints", "open_default", "partitions"},
     applies=has_subnet,
-    judge=_run,
+    check=_run,
     spec_only="whether members are those of the zones; name the spec for that",
 )

@@ -131,6 +131,6 @@ PATH_BALANCE = ProofCheck(
     kinds=KINDS,
     intent=SUBNET_INTENT | {"idle"},
     applies=has_subnet,
-    judge=_run,
+    check=_run,
     spec_only="whether idle switches and ports are drained, or missing",
 )

@@ -147,6 +147,6 @@ RAIL_PURITY = ProofCheck(
     kinds=KINDS,
     intent=SUBNET_INTENT | {"railed", "subnet_fabrics"},
     applies=has_subnet,
-    judge=_run,
+    check=_run,
     spec_only="whether the fabric is to be joined by rail: it is taken so where most leaves serve one rail",
 )

@@ -232,6 +232,6 @@ UP_DOWN = ProofCheck(
     kinds=KINDS,
     intent=SUBNET_INTENT | {"drained", "drained_chips", "endpoints"},
     applies=has_subnet,
-    judge=_run,
+    check=_run,
     spec_only="whether paths lead through drained switches, and whether the engine is the one that is asked for",
 )

@@ -85,6 +85,6 @@ SUBNET_TOPOLOGY = ProofCheck(
     kinds=frozenset({"subnet-topology"}),
     intent=frozenset({"ib_cables", "subnets"}),
     applies=lambda tree: any(path.startswith(FOLDER) for path in tree.paths),
-    judge=_run,
+    check=_run,
     spec_only="which cables are planned",
 )

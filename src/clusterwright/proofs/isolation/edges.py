@@ -224,16 +224,16 @@ class _FilteredSwitch:
         fabrics = self.tree.declaration.ethernet if self.tree.declaration is not None else {}
         name = fabrics[self.device].name if self.device in fabrics else ""
         hosts = reduce(or_, (edge.subnet for edge in self.edges), EMPTY)
-        for what, other_ports in _others(self.reader, self.lists, self._judged_ports()).items():
+        for what, other_ports in _others(self.reader, self.lists, self._planned_ports()).items():
             yield group(what=what, fabric=name, ports=tuple(other_ports), local=hosts)
 
-    def _judged_ports(self) -> set[tuple[str, str]]:
+    def _planned_ports(self) -> set[tuple[str, str]]:
         """Ports and directions of the plan, as opposed to other ports of the switch."""
         ports_of_hosts = chain.from_iterable(edge.ports for edge in self.edges)
-        judged = {(port, IN) for port in chain(ports_of_hosts, self.lists.management_ports())}
+        planned = {(port, IN) for port in chain(ports_of_hosts, self.lists.management_ports())}
         for border in self.borders:
-            judged |= {(border.port, IN), (border.port, OUT)}
-        return judged
+            planned |= {(border.port, IN), (border.port, OUT)}
+        return planned
 
 
 def _tenants(
@@ -260,12 +260,12 @@ def tells_tenants_apart(edge: DeclaredEdge, reader: SystemReader) -> bool:
     return edge.gateway is None and reader.lists_by_port
 
 
-def _others(reader: SystemReader, lists: Lists, judged: set[tuple[str, str]]) -> Mapping[str, list[str]]:
+def _others(reader: SystemReader, lists: Lists, planned: set[tuple[str, str]]) -> Mapping[str, list[str]]:
     """Ports with a list in an unplanned direction: the list may stop packets permitted elsewhere."""
     others: dict[str, list[str]] = {}
     if not isinstance(reader.router, Unsupported):
         for port, direction in lists.bound():
-            if (port, direction) not in judged:
+            if (port, direction) not in planned:
                 others.setdefault(OTHER_OUT if direction == OUT else OTHER_IN, []).append(port)
     return others
 
@@ -288,7 +288,9 @@ def reading(device: str, file: str) -> Iterator[None]:
 
 
 @contextmanager
-def judging(tree: RenderedTree, device: str, file: str, claims: frozenset[str] = OF_FILTERS) -> Iterator[None]:
+def errors_leave_open(
+    tree: RenderedTree, device: str, file: str, claims: frozenset[str] = OF_FILTERS
+) -> Iterator[None]:
     """Leave the ``claims`` decided by a device's text open on errors of reading it, and continue."""
     try:
         with reading(device, file):

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.facts.reader import Fault, Login, Server, ServersByFile, SwitchService, SystemReader, Unsupported
-from clusterwright.proofs.isolation.edges import judging
+from clusterwright.proofs.isolation.edges import errors_leave_open
 from clusterwright.proofs.reading import SwitchReading
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
 from clusterwright.switches.readers import READERS
@@ -90,7 +90,7 @@ def _named(part: RenderedTree, files: ServersByFile, *, is_relay: bool) -> Itera
         for device in part.devices_with(file):
             rendered = part.files[device, file]
             if rendered not in servers_by_file:
-                with judging(part, device, file, _CLAIMS):
+                with errors_leave_open(part, device, file, _CLAIMS):
                     servers_by_file[rendered] = tuple(read(rendered.read()))
             for server in servers_by_file.get(rendered, ()):
                 yield NamedServer(device=device, file=file, server=server, is_relay=is_relay)
@@ -102,7 +102,7 @@ def _logins(part: RenderedTree, reader: SystemReader) -> Iterator[FoundLogin]:
     for device, path, read in _login_files(part, reader):
         rendered = part.files[device, path]
         if rendered not in logins_by_file:
-            with judging(part, device, path, _CLAIMS):
+            with errors_leave_open(part, device, path, _CLAIMS):
                 logins_by_file[rendered] = tuple(read(path, rendered.read()))
         yield from (FoundLogin(device, path, login, reader.system) for login in logins_by_file.get(rendered, ()))
 
@@ -124,6 +124,6 @@ def _login_files(
 def _answers(part: RenderedTree, reader: SystemReader) -> Iterator[tuple[tuple[str, str], Answers]]:
     for device in part.devices_with(reader.file):
         text = part.text(device, reader.file) or ""
-        with judging(part, device, reader.file, _CLAIMS):
+        with errors_leave_open(part, device, reader.file, _CLAIMS):
             services = () if isinstance(reader.services, Unsupported) else tuple(reader.services(text))
             yield (device, reader.file), Answers(services, tuple(reader.silent(text)))

@@ -57,7 +57,7 @@ class NodeFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedHook:
+class CheckedHook:
     """Packets passing a filter at a hook, and rules that never decide.
 
     ``passes`` are all that can pass, ``always`` those without a rate, ``wanted`` those that should.
@@ -154,7 +154,9 @@ def loading_faults(declared: DeclaredIsolation, node_filter: NodeFilter) -> Iter
             yield chain.policy_line, "Docker writes destinations before this chain, which then sees containers' ports."
 
 
-def judge(declared: DeclaredIsolation, node_filter: NodeFilter, interfaces: InterfaceNumbers) -> Iterator[JudgedHook]:
+def check_hooks(
+    declared: DeclaredIsolation, node_filter: NodeFilter, interfaces: InterfaceNumbers
+) -> Iterator[CheckedHook]:
     """Packets passing a filter at each hook, and permitted ones. Raises VerifyError for circular jumps."""
     zones, nics, boots, bridges = node_filter.zones, node_filter.nics, node_filter.boots, node_filter.bridges
 
@@ -175,7 +177,7 @@ def judge(declared: DeclaredIsolation, node_filter: NodeFilter, interfaces: Inte
     for hook, wanted in ask:
         passes, idle = _passing(node_filter, node_filter.ruleset, hook)
         always = passes if at_worst is node_filter.ruleset else _passing(node_filter, at_worst, hook)[0]
-        yield JudgedHook(hook=hook, passes=passes, always=always, wanted=wanted(), idle=idle)
+        yield CheckedHook(hook=hook, passes=passes, always=always, wanted=wanted(), idle=idle)
 
 
 def _passing(node_filter: NodeFilter, ruleset: Ruleset, hook: str) -> tuple[PacketSet, tuple[Idle, ...]]:

@@ -8,7 +8,7 @@ from itertools import chain
 from clusterwright.facts.reader import Planned, Server
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
-from clusterwright.proofs.isolation.edges import judging
+from clusterwright.proofs.isolation.edges import errors_leave_open
 from clusterwright.proofs.isolation.managed import line_at, managed
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
@@ -23,7 +23,7 @@ def opening_faults(tree: RenderedTree, declared: Planned | None) -> Iterator[Cou
     for file, read in readers:
         for device in tree.devices_with(file):
             text = tree.text(device, file) or ""
-            with judging(tree, device, file):
+            with errors_leave_open(tree, device, file):
                 for at, message in read(text, device, declared):
                     yield Counterexample(
                         device=device, file=file, line=text.count("\n", 0, max(at, 0)) + 1, message=message

@@ -40,7 +40,7 @@ from clusterwright.proofs.isolation.edges import (
     OUTWARDS,
     PortFilter,
     PortGroup,
-    judging,
+    errors_leave_open,
     leave_open,
 )
 from clusterwright.proofs.isolation.ends import host_port_faults
@@ -52,7 +52,7 @@ from clusterwright.proofs.isolation.nodes import (
     NETWORKS,
     RUNNING,
     NodeFilter,
-    judge,
+    check_hooks,
     loading_faults,
     node_filters,
 )
@@ -77,7 +77,7 @@ class _Difference:
     extra: bool
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     declaration = tree.declaration
     if declaration is None or declaration.isolation is None:
         return folder_verdict(tree)
@@ -149,7 +149,7 @@ def _open_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str
         zones = and_more(sorted(_open_zones(tree, declared)), 4)
         yield (
             f"no pair with {zones} is proven: the filter of {count(len(unread), 'host')}, as {unread[0]}, does not"
-            " read. Every other filter was judged."
+            " read. Every other filter was checked."
         )
 
 
@@ -229,24 +229,24 @@ def _node(places: FilterPlaces, node_filter: NodeFilter) -> Iterator[Counterexam
     also = f" {count(len(node_filter.nodes), 'node')} have this file." if len(node_filter.nodes) > 1 else ""
     for line, message in loading_faults(places.declared, node_filter):
         yield Counterexample(device=device, file=node_filter.file, line=line, message=f"{message}{also}")
-    for judged in judge(places.declared, node_filter, places.interfaces):
-        far = SRC if judged.hook == "input" else DST
-        usual = OWN if judged.hook == "output" else FOREIGN
-        near = tuple(_nics(places, device, judged.hook))
-        extra, missing = judged.passes - judged.wanted, judged.wanted - judged.always
+    for checked in check_hooks(places.declared, node_filter, places.interfaces):
+        far = SRC if checked.hook == "input" else DST
+        usual = OWN if checked.hook == "output" else FOREIGN
+        near = tuple(_nics(places, device, checked.hook))
+        extra, missing = checked.passes - checked.wanted, checked.wanted - checked.always
         for one in _differences(places, extra, missing, far=far, near=near, device=device):
             if one.extra:
-                line, is_rated = node_filter.decide(judged.hook, one.packet).line, False
+                line, is_rated = node_filter.decide(checked.hook, one.packet).line, False
             else:
-                line, is_rated = node_filter.stopping(judged.hook, one.packet)
+                line, is_rated = node_filter.stopping(checked.hook, one.packet)
             rated = " It passes up to a rate alone." if is_rated else ""
-            name = f" ({_interface(places, judged.hook, one.packet)})"
-            way = places.way(one.packet, hook=judged.hook)
-            message = f"{judged.hook}{name} {_what(places, one, usual)}{way}.{rated}{also}"
+            name = f" ({_interface(places, checked.hook, one.packet)})"
+            way = places.way(one.packet, hook=checked.hook)
+            message = f"{checked.hook}{name} {_what(places, one, usual)}{way}.{rated}{also}"
             yield Counterexample(device=device, file=node_filter.file, line=line, message=message)
-        for idle in judged.idle:
+        for idle in checked.idle:
             yield Counterexample(
-                device=device, file=node_filter.file, line=idle.line, message=f"{idle_phrase(judged.hook, idle)}{also}"
+                device=device, file=node_filter.file, line=idle.line, message=f"{idle_phrase(checked.hook, idle)}{also}"
             )
 
 
@@ -297,10 +297,10 @@ def _ports(places: FilterPlaces, groups: Iterable[tuple[PortGroup, object]]) -> 
         if shape in clean:
             continue
         counterexamples: list[Counterexample] = []
-        with judging(group.tree, group.device, group.file):
+        with errors_leave_open(group.tree, group.device, group.file):
             counterexamples += [Counterexample(group.device, group.file, *fault) for fault in group.lists.faults()]
         for port_filter in group.filters():
-            with judging(group.tree, group.device, group.file):
+            with errors_leave_open(group.tree, group.device, group.file):
                 passes, idle = port_filter.passes()
                 counterexamples += [
                     *_port(places, port_filter, passes),
@@ -386,7 +386,7 @@ ISOLATION = ProofCheck(
     kinds=KINDS,
     intent=NETWORK_INTENT | PARTITION_INTENT | {"isolation", "stopped", "unplugged"},
     applies=_has_filters,
-    judge=_run,
+    check=_check,
     spec_only="what passes, since a folder cannot vouch for its own matrix of zones and flows; judged were routes, "
     "missing filters, rules that match nothing and rules that others hide. Name the spec to compare what "
     "passes",

@@ -37,23 +37,23 @@ def route_faults(
     device, its destination and its next hop. ``is_declared_default`` tells from the same three whether a flow to the
     internet needs that route.
     """
-    judged: dict[str, str] = {}
+    fault_by_destination: dict[str, str] = {}
 
-    def judge(device: str, destination: str, hop: str) -> str:
+    def route_fault(device: str, destination: str, hop: str) -> str:
         if note is not None:
             note(device, destination, hop)
         if is_declared_default is not None and is_declared_default(device, destination, hop):
             return ""
-        if destination not in judged:
-            judged[destination] = _judge(known, destination, is_declared=owner is not None)
-        if owner is not None and (host := owner(hop)) and not judged[destination]:
+        if destination not in fault_by_destination:
+            fault_by_destination[destination] = _destination_fault(known, destination, is_declared=owner is not None)
+        if owner is not None and (host := owner(hop)) and not fault_by_destination[destination]:
             return f"a route to {destination} through {hop}, which is {host} and no gateway"
-        return judged[destination]
+        return fault_by_destination[destination]
 
     for device, path, reader in _files_with_routes(tree):
         text = tree.text(device, path) or ""
         try:
-            for at, what in reader(text, partial(judge, device)):
+            for at, what in reader(text, partial(route_fault, device)):
                 yield Counterexample(device=device, file=path, line=text.count("\n", 0, at) + 1, message=what)
         except Unreadable as error:
             leave_open(tree, device, path, unreadable(device, path, error))
@@ -76,7 +76,7 @@ def leads_everywhere(destination: str) -> bool:
     return destination in _DEFAULTS or destination.endswith("/0")
 
 
-def _judge(known: Mapping[int, Ranges], destination: str, *, is_declared: bool) -> str:
+def _destination_fault(known: Mapping[int, Ranges], destination: str, *, is_declared: bool) -> str:
     if leads_everywhere(destination):
         return f"a default route ({destination}) leads everywhere, the internet included"
     version = 6 if ":" in destination else 4

@@ -29,7 +29,7 @@ _COMPARED = frozenset({"node-network"})
 _ASKS = "slurmd.service"
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.adapter_names if tree.declaration is not None else {}
     links = sorted(path for path in tree.paths if path.startswith(LINKS) and path.endswith(".link"))
     nodes = sorted({*tree.devices_with(RDMA_SCRIPT), *declared})
@@ -127,7 +127,7 @@ ADAPTER_NAMES = ProofCheck(
     kinds=frozenset({"node-rdma"}) | _COMPARED,
     intent=frozenset({"adapter_names"}),
     applies=_applies,
-    judge=_run,
+    check=_check,
     spec_only="which card is which adapter",
     compared=_COMPARED,
 )

@@ -69,7 +69,7 @@ class _ServedArchives:
     broken: list[tuple[str, str]] = field(default_factory=list)
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     machines = tree.declaration.boot.machines if tree.declaration is not None and tree.declaration.boot else {}
     files_of: dict[str, dict[str, RenderedFile]] = {}
     for (device, path), file in tree.files.items():
@@ -104,7 +104,7 @@ def _run(tree: RenderedTree) -> Verdict:
                 Counterexample(device, path, 0, f"{node}: {message}")
                 for message in _stranger_faults(tree, node, unknown_paths)
             ]
-            uncompared.update(name for name in unknown_paths if not _is_judged(tree, node, name))
+            uncompared.update(name for name in unknown_paths if not _is_unexpected(tree, node, name))
     reasons = []
     if open_images:
         reasons.append(f"it is not known with which archive machines boot {and_more(sorted(open_images), _SHOWN)}")
@@ -168,14 +168,14 @@ def _image_of(server: _ServedArchives, fetched: str | None, image: str) -> tuple
     return candidates[0] if len(candidates) == 1 else None
 
 
-def _is_judged(tree: RenderedTree, node: str, path: str) -> bool:
+def _is_unexpected(tree: RenderedTree, node: str, path: str) -> bool:
     """True for a file that must not be in a node's archive: outside the rendered tree, or secret."""
     return tree.rendering is not None and tree.rendering.kind(node, path) in {"", _SECRETS}
 
 
 def _stranger_faults(tree: RenderedTree, node: str, paths: list[str]) -> Iterator[str]:
     for path in paths:
-        if _is_judged(tree, node, path):
+        if _is_unexpected(tree, node, path):
             is_secret = tree.rendering is not None and tree.rendering.kind(node, path) == _SECRETS
             yield f"{path} is secret, and anybody fetches this" if is_secret else f"{path} is none of its files"
 
@@ -241,7 +241,7 @@ BOOT_ARCHIVES = ProofCheck(
     kinds=frozenset(),
     intent=frozenset({"boot"}),
     applies=lambda tree: bool(tree.below((IMAGES, NODES))),
-    judge=_run,
+    check=_check,
     spec_only="which image a machine boots",
     compared=_COMPARED,
     folder_kinds=frozenset({"boot-archives"}) | _COMPARED,

@@ -42,7 +42,7 @@ class _BootServer:
     scripts: dict[str, str]
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.boot if tree.declaration is not None else None
     counterexamples: list[Counterexample] = []
     unknown: list[str] = []
@@ -222,6 +222,6 @@ NETWORK_BOOT = ProofCheck(
     kinds=frozenset({"boot"}),
     intent=frozenset({"boot"}),
     applies=_applies,
-    judge=_run,
+    check=_check,
     spec_only="which machines, addresses, images and servers there ought to be",
 )

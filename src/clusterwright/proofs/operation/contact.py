@@ -30,7 +30,7 @@ Fault = tuple[str, int, str]
 """Path, line (0 for the whole file), and message."""
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.contact if tree.declaration is not None else None
     paths = [path for path in KEA.values() if (OWNER, path) in tree.files]
     expected = KEA[declared.version] if declared is not None else KEA[4]
@@ -184,6 +184,6 @@ FIRST_CONTACT = ProofCheck(
     kinds=frozenset({"first-contact"}),
     intent=frozenset({"contact"}),
     applies=_applies,
-    judge=_run,
+    check=_check,
     spec_only="which devices, addresses and accounts there ought to be",
 )

@@ -27,7 +27,7 @@ Fault = tuple[str, int, str]
 _COMPARED = frozenset({"mounts"})
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.credentials if tree.declaration is not None else {}
     credential_units = sorted(path for path in tree.paths if path.startswith(CREDENTIAL))
     mounts = sorted(path for path in tree.paths if path.startswith(UNITS) and path.endswith(".mount"))
@@ -98,7 +98,7 @@ CREDENTIALS = ProofCheck(
     kinds=frozenset({"node-credentials"}) | _COMPARED,
     intent=frozenset({"credentials"}),
     applies=_applies,
-    judge=_run,
+    check=_check,
     spec_only="which files nodes read",
     compared=_COMPARED,
 )

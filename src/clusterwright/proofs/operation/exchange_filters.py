@@ -93,15 +93,15 @@ def _add_hosts(
 def _faults(place: _FilteredEnds, exchanges: tuple[Exchange, ...]) -> Iterator[Counterexample]:
     group = place.group
     direction = OUT if group.what in OUTWARDS else IN
-    judged: list[object] = []
+    checked: list[object] = []
     for port in group.ports:
         try:
             ruleset = group.lists.at(port, direction)
         except Unreadable:
             continue  # isolation reports it
-        if behaviour(ruleset) in judged:
+        if behaviour(ruleset) in checked:
             continue
-        judged.append(behaviour(ruleset))
+        checked.append(behaviour(ruleset))
         for exchange in exchanges:
             wanted = packets_of(_wanted(place, exchange))
             stopped = wanted - passing(ruleset, direction, wanted).packets if wanted else wanted

@@ -25,7 +25,7 @@ def service_faults(tree: RenderedTree, ends: PlannedEnds, exchanges: tuple[Excha
 
 def _list_faults(tree: RenderedTree, ends: PlannedEnds, visits: tuple[Exchange, ...]) -> Iterator[Counterexample]:
     wanted = {(visit.what, visit.version, visit.fabric): visit for visit in visits}
-    judged: set[object] = set()
+    checked: set[object] = set()
     for part in managed(tree):
         for (device, file), answers in part.answers.items():
             if device not in ends.declared.management:
@@ -33,9 +33,9 @@ def _list_faults(tree: RenderedTree, ends: PlannedEnds, visits: tuple[Exchange, 
             for service in answers.services:
                 visit = wanted.get((service.name, service.version, ends.fabric_of(device)))
                 shape = (visit, service.port, service_behaviour(service))
-                if visit is None or shape in judged:
+                if visit is None or shape in checked:
                     continue
-                judged.add(shape)
+                checked.add(shape)
                 refused = visit.peers - passing_sources(service)[0]
                 if refused:
                     peer = address(visit.version, refused.bounds[0][0])
@@ -45,12 +45,12 @@ def _list_faults(tree: RenderedTree, ends: PlannedEnds, visits: tuple[Exchange, 
 
 def _firewall_faults(tree: RenderedTree, ends: PlannedEnds, visits: tuple[Exchange, ...]) -> Iterator[Counterexample]:
     """Requests stopped by the firewall's rules; answers pass as packets of known connections."""
-    judged: set[tuple[str, str]] = set()
+    checked: set[tuple[str, str]] = set()
     for device in tree.devices_with(ZONE_FILE):
         fabric, text = ends.fabric_of(device), tree.text(device, ZONE_FILE) or ""
-        if device not in ends.source or (fabric, text) in judged:
+        if device not in ends.source or (fabric, text) in checked:
             continue
-        judged.add((fabric, text))
+        checked.add((fabric, text))
         number = ends.source[device][1]
         try:
             passes = zone_passes(text)

@@ -48,7 +48,7 @@ class _Requests:
     count: int
 
 
-def _judge(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     declared = None if tree.declaration is None else tree.declaration.isolation
     switches = sum(len(tree.devices_with(reader.file)) for reader in READERS)
     if declared is None:
@@ -154,7 +154,6 @@ def _elsewhere(tree: RenderedTree, named: NamedServer, source: str, ends: Planne
     server = named.server
     expected = address(*ends.source[named.device])
     asked_from = source or "the address of whichever port leads there"
-    asked_from = source or "the address of whichever port leads there"
     message = f"{server.address} ({server.what}) is asked from {asked_from}, and answers come to {expected} alone"
     line = line_at(tree, named.device, named.file, server.at)
     return Counterexample(device=named.device, file=named.file, line=line, message=message)
@@ -242,7 +241,7 @@ EXCHANGES = ProofCheck(
     kinds=frozenset({"nftables", "node-network"}).union(*(reader.kinds for reader in READERS)),
     intent=NETWORK_INTENT | {"isolation", "unplugged"},
     applies=lambda tree: any(tree.devices_with(reader.file) for reader in READERS),
-    judge=_judge,
+    check=_check,
     spec_only=_SPEC_ONLY,
     readings=switches_read,
     rests_on=frozenset({"isolation", "management"}),

@@ -21,7 +21,7 @@ Fault = tuple[str, int, str]
 Servers = Mapping[str, DeclaredFileServer]
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     declared = _servers(tree)
     units = sorted(path for path in tree.paths if path.startswith(_UNITS) and path.endswith(".mount"))
     elsewhere = frozenset(tree.declaration.left_out.get(NETWORK, ())) if tree.declaration is not None else frozenset()
@@ -94,6 +94,6 @@ FILE_SERVERS = ProofCheck(
     compared=frozenset({"node-network"}),
     does_without=frozenset({"node-network"}),
     applies=lambda tree: bool(_servers(tree)),
-    judge=_run,
+    check=_check,
     spec_only="which servers outside of the spec there are",
 )

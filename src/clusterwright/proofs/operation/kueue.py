@@ -32,7 +32,7 @@ _LOCKED = "IPC_LOCK"
 _OF_NODE = ("/etc/", "/run/")  # the node's settings; a plugin's library below /usr or /opt is the container's own
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.kueues if tree.declaration is not None else ()
     by_controller: dict[str, DeclaredKueue] = {}
     for kueue in declared:
@@ -208,6 +208,6 @@ KUEUE = ProofCheck(
     kinds=frozenset({"kueue", "nccl"}),
     intent=frozenset({"kueues"}),
     applies=_applies,
-    judge=_run,
+    check=_check,
     spec_only="which levels, flavours and places there ought to be",
 )

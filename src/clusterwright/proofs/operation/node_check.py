@@ -64,7 +64,7 @@ class _Beside:
     mounts: Sequence[str]
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.node_checks if tree.declaration is not None else {}
     nodes = sorted({*tree.devices_with(LIMITS), *declared})
     shared: dict[tuple[object, ...], _Read] = {}
@@ -305,7 +305,7 @@ NODE_CHECK = ProofCheck(
     kinds=frozenset({"node-health"}) | _COMPARED,
     intent=frozenset({"node_checks"}),
     applies=_applies,
-    judge=_run,
+    check=_check,
     spec_only="which parts, adapters and limits there ought to be",
     compared=_COMPARED,
 )

@@ -39,7 +39,7 @@ class _Instance:
     port: str
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     domains = tree.declaration.nvlink_domains if tree.declaration is not None else {}
     wanted: dict[str, str] = {}
     for domain, names in domains.items():
@@ -177,6 +177,6 @@ NVLINK_DOMAINS = ProofCheck(
     kinds=frozenset({"node-memory-exchange", "node-network", "nccl"}),
     intent=frozenset({"nvlink_domains"}),
     applies=_applies,
-    judge=_run,
+    check=_check,
     spec_only="which nodes share switch trays",
 )

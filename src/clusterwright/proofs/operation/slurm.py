@@ -73,26 +73,26 @@ class _Configuration:
             return ()
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     slurms = tree.declaration.slurms if tree.declaration is not None else ()
     by_controller: dict[str, DeclaredSlurm] = {}
     for slurm in slurms:
         by_controller.update(dict.fromkeys(slurm.controllers, slurm))
     counterexamples: list[Counterexample] = []
-    judged: dict[tuple[str | None, ...], tuple[_Configuration, DeclaredSlurm | None, list[Fault]]] = {}
+    checked: dict[tuple[str | None, ...], tuple[_Configuration, DeclaredSlurm | None, list[Fault]]] = {}
     nodes: set[str] = set()
     gpus = 0
     copies = login_copies(tree, slurms)
     for device in sorted({*tree.devices_with(SLURM_CONF), *by_controller} - copies.keys()):
         texts = tuple(tree.text(device, path) for path in _FILES)
         declared = by_controller.get(device)
-        reading = judged.get(texts)
+        reading = checked.get(texts)
         if reading is None or reading[1] is not declared:  # controllers of one Slurm have the same files
             configuration = _read(*texts)
             faults = [*configuration.faults, *_faults(configuration, texts)]
             if tree.declaration is not None:
                 faults += _faults_of_spec(configuration, declared)
-            judged[texts] = reading = (configuration, declared, faults)
+            checked[texts] = reading = (configuration, declared, faults)
             nodes.update(configuration.nodes)
             gpus += sum(_gpu_count(line) or 0 for line in configuration.nodes.values())
         counterexamples += [Counterexample(device, *fault) for fault in reading[2]]
@@ -325,6 +325,6 @@ SLURM_NODES = ProofCheck(
     kinds=frozenset({"slurm"}),
     intent=frozenset({"slurms"}),
     applies=_applies,
-    judge=_run,
+    check=_check,
     spec_only="which nodes, GPUs, partitions and controllers there ought to be",
 )

@@ -26,7 +26,7 @@ _TIMER = "isolation-watch.timer"
 _KEY = "isolation-watch:/etc/credstore/isolation-watch"
 
 
-def _run(tree: RenderedTree) -> Verdict:
+def _check(tree: RenderedTree) -> Verdict:
     declaration = tree.declaration
     wanted = declaration.node_checks if declaration is not None else {}
     prefixes = tuple(declaration.own_prefixes) if declaration is not None else ()
@@ -90,6 +90,6 @@ ISOLATION_WATCH = ProofCheck(
     kinds=frozenset({"node-watch"}),
     intent=frozenset({"node_checks", "own_prefixes"}),
     applies=_applies,
-    judge=_run,
+    check=_check,
     spec_only="which nodes there ought to be",
 )

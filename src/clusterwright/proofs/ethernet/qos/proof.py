@@ -159,8 +159,8 @@ QOS = ProofCheck(
     kinds=KINDS,
     intent=NETWORK_INTENT | {"cable_m", "library_environments", "nccl_nodes"},
     applies=_applies,
-    judge=_run,
+    check=_run,
     spec_only="whether classes, queues, marks and times are those of the spec: switches are compared with each other",
     concerns=_has_lossless_class,
-    unjudgeable=without_cables,
+    uncheckable=without_cables,
 )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from clusterwright.plan.model import Device, Plan
 
 
-def vouched_on(plan: Plan, device: Device) -> Mapping[tuple[str | None, str], str]:
+def accepted_unread_on(plan: Plan, device: Device) -> Mapping[tuple[str | None, str], str]:
     """Reasons by accepted text on a device; `router bgp` without a number is the device's own process."""
     reasons = {}
     for addition in plan.spec.extra_config:
