@@ -1,4 +1,4 @@
-"""Applying a difference, many objects at a time, and counting them: an error stops no other object."""
+"""Apply a difference in batches, and count the objects: an error stops no other object."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from clusterwright.extras.source_of_truth.difference import RowChange, ServerDifference, ServerObjects
     from clusterwright.extras.source_of_truth.rows import KeptTable, Key
 
-# Objects a request. Proxies before these servers wait for a minute (nginx, HAProxy), which a hundred cables may take.
-_AT_FIRST, _AT_MOST, _WISHED_S = 25, 200, 15
+_FIRST_BATCH, _LARGEST_BATCH = 25, 200  # objects
+_BATCH_S = 15  # proxies before these servers wait for a minute (nginx, HAProxy); a hundred cables may take so long
 
 
-class Failed(NamedTuple):
-    """An object that the server refused, or that was not tried because an object that it refers to is missing."""
+class FailedObject(NamedTuple):
+    """An object refused by the server, or not tried because an object of its references is missing."""
 
     table: str
     key: Key
-    why: str
+    reason: str
 
 
 @dataclass
 class Done:
-    """Counts of made, changed and deleted objects by table, the refused ones, and the reason of an early end."""
+    """Counts of created, changed and deleted objects by table, the failed ones, and the reason of an early end."""
 
     made: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
     taken: Counter[str] = field(default_factory=Counter)
-    failed: list[Failed] = field(default_factory=list)
+    failed: list[FailedObject] = field(default_factory=list)
     stopped: str = ""
 
 
@@ -49,9 +49,9 @@ class _Item(NamedTuple):
 
 
 def apply(server: ServerObjects, changes: ServerDifference, progress: Callable[[str], None]) -> Done:
-    """Takes away, then makes and changes, table by table; ``progress`` hears of each table that is finished.
+    """Delete, then create and change, table by table; ``progress`` is called with each finished table.
 
-    A server that no longer answers ends it: ``stopped`` has the reason, and the counts cover the work until then.
+    A server without an answer ends it: ``stopped`` has the reason, and the counts cover the work until then.
     """
     done = Done()
     try:
@@ -87,7 +87,7 @@ def _fill(server: ServerObjects, table: KeptTable, planned: ServerDifference, do
             if item.body.get("tags") and (table.forgets_tags or not record.get("tags")):
                 untagged.append(_Item(item.key, {"id": record["id"], "tags": item.body["tags"]}))
         for _ in _batches(server, untagged, partial(server.client.change, table.endpoint), done, table):
-            pass  # it is counted as made
+            pass  # counted as made already
 
 
 def _items(
@@ -95,7 +95,9 @@ def _items(
 ) -> list[_Item]:
     items: list[_Item] = []
     for change in changes:
-        names = {field.name for field in change.fields} if change.record is not None else set(change.row.fields)
+        names = set(change.row.fields)
+        if change.record is not None:
+            names = {field.name for field in change.fields}
         try:
             body = {name: server.payload(value) for name, value in change.row.fields.items() if name in names}
             if change.record is not None and "tags" in body:
@@ -103,7 +105,7 @@ def _items(
             if changing:
                 body["id"] = server.payload(Ref(table.amends or table.name, change.row.key))
         except NotThereError as missing:
-            done.failed.append(Failed(table.name, change.row.key, f"not tried: {missing}"))
+            done.failed.append(FailedObject(table.name, change.row.key, f"not tried: {missing}"))
             continue
         items.append(_Item(change.row.key, body))
     return items
@@ -113,7 +115,7 @@ def _retried(
     server: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable,
     *, twice: bool = True,
 ) -> Iterator[tuple[Sequence[_Item], Any]]:  # fmt: skip
-    """The batches; refused objects are sent once more at the end, when the obstacle may have moved."""
+    """The batches; refused objects are sent once more at the end, when their obstacle may be gone."""
     before = len(done.failed)
     yield from _batches(server, items, send, done, table, twice=twice)
     refused = {failed.key for failed in done.failed[before:]}
@@ -126,27 +128,27 @@ def _batches(
     server: ServerObjects, items: Sequence[_Item], send: Callable[[list[Any]], Any], done: Done, table: KeptTable,
     *, twice: bool = True,
 ) -> Iterator[tuple[Sequence[_Item], Any]]:  # fmt: skip
-    """Sends the items, several requests at a time, and gives those that were taken with their answer.
+    """Send the items, several requests at a time; the accepted ones with the server's answer.
 
-    A request that is refused is halved until the objects stand alone that it was refused for. One without an answer is
-    halved where sending it ``twice`` does no harm; where objects would be there twice, it ends everything.
+    A refused request is halved until the refused objects are alone. A request without an answer is halved where
+    sending it ``twice`` does no harm; where it would create objects twice, it ends everything.
     """
     waiting: deque[Sequence[_Item]] = deque([items] if items else [])
-    asked: deque[tuple[Sequence[_Item], Future[tuple[float, Any]]]] = deque()
-    at_a_time = _AT_FIRST
+    running: deque[tuple[Sequence[_Item], Future[tuple[float, Any]]]] = deque()
+    batch_size = _FIRST_BATCH
     stopped: ClusterwrightError | None = None
-    while waiting or asked:
-        while waiting and len(asked) < server.client.connections:
+    while waiting or running:
+        while waiting and len(running) < server.client.connections:
             batch = waiting.popleft()
-            if len(batch) > at_a_time:
-                waiting.appendleft(batch[at_a_time:])
-                batch = batch[:at_a_time]
-            asked.append((batch, server.client.pool.submit(_timed, send, [item.body for item in batch])))
-        batch, answer = asked.popleft()
+            if len(batch) > batch_size:
+                waiting.appendleft(batch[batch_size:])
+                batch = batch[:batch_size]
+            running.append((batch, server.client.pool.submit(_timed, send, [item.body for item in batch])))
+        batch, request = running.popleft()
         try:
-            seconds, refusals = answer.result()
-            at_a_time = paced(len(batch), seconds, at_a_time)
-            yield batch, refusals
+            seconds, answer = request.result()
+            batch_size = paced(len(batch), seconds, batch_size)
+            yield batch, answer
         except (RefusedError, UnansweredError) as error:
             middle = len(batch) // 2
             if isinstance(error, UnansweredError) and not (twice and middle):
@@ -154,7 +156,7 @@ def _batches(
             elif middle:
                 waiting += [batch[:middle], batch[middle:]]
             else:
-                done.failed.append(Failed(table.name, batch[0].key, str(error)))
+                done.failed.append(FailedObject(table.name, batch[0].key, str(error)))
         except ClusterwrightError as error:
             stopped = stopped or error
         if stopped is not None:
@@ -169,19 +171,19 @@ def _timed(send: Callable[[list[Any]], Any], bodies: list[Any]) -> tuple[float, 
     return time.monotonic() - began, answer
 
 
-def paced(sent: int, seconds: float, at_a_time: int) -> int:
-    """The number of objects that the server handles in _WISHED_S, from the time that ``sent`` objects took."""
-    wished = int(sent * _WISHED_S / max(seconds, 0.001))
-    return max(1, min(wished, 2 * at_a_time, _AT_MOST))
+def paced(sent: int, seconds: float, batch_size: int) -> int:
+    """The size of the next batch: _BATCH_S of work for the server, after ``sent`` objects took ``seconds``."""
+    size = int(sent * _BATCH_S / max(seconds, 0.001))
+    return max(1, min(size, 2 * batch_size, _LARGEST_BATCH))
 
 
-def told_of(failed: Sequence[Failed], most: int) -> Iterator[str]:
-    """Lines about failures, ``most`` of each table."""
-    shown: dict[str, int] = defaultdict(int)
+def failure_lines(failed: Sequence[FailedObject], most: int) -> Iterator[str]:
+    """Lines about failures, at most ``most`` of each table."""
+    counts: dict[str, int] = defaultdict(int)
     for failure in failed:
-        shown[failure.table] += 1
-        if shown[failure.table] <= most:
-            yield f"  ! {failure.table} {' '.join(failure.key)}: {failure.why}"
-    for table, count in shown.items():
+        counts[failure.table] += 1
+        if counts[failure.table] <= most:
+            yield f"  ! {failure.table} {' '.join(failure.key)}: {failure.reason}"
+    for table, count in counts.items():
         if count > most:
             yield f"  ! {table}: {count - most:,} more"

@@ -1,6 +1,6 @@
-"""Observed cables as the status of the server's cables: connected where they are plugged as planned.
+"""Observed cables as the status of the server's cables: connected for those plugged as planned.
 
-Both servers ship the statuses that are written: NetBox ``LinkStatusChoices`` (netbox/dcim/choices.py), Nautobot
+Both servers have the written statuses from the start: NetBox ``LinkStatusChoices`` (netbox/dcim/choices.py), Nautobot
 ``CableStatusChoices`` (nautobot/dcim/choices.py).
 """
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 CABLES = "cables"
 _STATUS = "status"
 _STATUS_BY_STATE = {"seen": "connected", "missing": "planned", "wrong": "planned"}
-"""A cable of which nobody knows anything keeps the status that it has."""
+"""A cable without an observation keeps its status."""
 _UNRELATED = frozenset(
     {
         *("rirs", "asns", "vrfs", "namespaces", "prefixes", "ip-addresses", "ip-address-to-interface"),
         *("reachable-at", "lag-members", "mac-addresses", "primary-macs"),
     }
 )
-"""Tables that no cable refers to: they are neither read nor written."""
+"""Tables without references from cables: neither read nor written."""
 
 
 @dataclass(frozen=True, slots=True)
 class CableStatuses:
-    """The differences of cables' statuses; ``absent`` are cables that the server does not have."""
+    """The differences of cables' statuses; ``absent`` are cables missing on the server."""
 
     server: ServerObjects
     changes: ServerDifference
     absent: tuple[Key, ...]
     unknown: int
-    """Cables of which the observation says nothing."""
+    """Cables without an observation."""
 
 
 def cable_statuses(
@@ -48,27 +48,26 @@ def cable_statuses(
 ) -> CableStatuses:
     """Compare the statuses on the server with ``states``, by the lower end of the planned cable.
 
-    Raises ClusterwrightError for a server that does not answer.
+    Raises ClusterwrightError for a server without an answer.
     """
-    reduced = replace(
-        system,
-        tables=tuple(
-            replace(table, set_once=()) if table.name == CABLES else table
-            for table in system.tables
-            if table.name not in _UNRELATED
-        ),
-    )
-    wanted = _wanted(listing, states)
-    server = ServerObjects(reduced, client, _rows(reduced, listing, wanted), listing.tag)
-    every = difference(server, whole=False)
+    tables = []
+    for table in system.tables:
+        if table.name == CABLES:
+            tables.append(replace(table, set_once=()))
+        elif table.name not in _UNRELATED:
+            tables.append(table)
+    reduced = replace(system, tables=tuple(tables))
+    status_by_cable = _status_by_cable(listing, states)
+    server = ServerObjects(reduced, client, _rows(reduced, listing, status_by_cable), listing.tag)
+    all_changes = difference(server, whole=False)
     changes = ServerDifference()
-    changes.change[CABLES] = list(_of_status(every.change[CABLES]))
-    changes.others[CABLES] = list(_of_status(every.others[CABLES]))
-    absent = tuple(change.row.key for change in every.make[CABLES])
-    return CableStatuses(server=server, changes=changes, absent=absent, unknown=len(states) - len(wanted))
+    changes.change[CABLES] = list(_of_status(all_changes.change[CABLES]))
+    changes.others[CABLES] = list(_of_status(all_changes.others[CABLES]))
+    absent = tuple(change.row.key for change in all_changes.make[CABLES])
+    return CableStatuses(server=server, changes=changes, absent=absent, unknown=len(states) - len(status_by_cable))
 
 
-def _wanted(listing: Listing, states: Mapping[tuple[str, str], str]) -> dict[Key, str]:
+def _status_by_cable(listing: Listing, states: Mapping[tuple[str, str], str]) -> dict[Key, str]:
     """The status of each observed cable."""
     statuses: dict[Key, str] = {}
     for cable in listing.inventory.cable_list:
@@ -78,13 +77,14 @@ def _wanted(listing: Listing, states: Mapping[tuple[str, str], str]) -> dict[Key
     return statuses
 
 
-def _rows(system: ServerKind, listing: Listing, wanted: Mapping[Key, str]) -> Iterator[KeptRow]:
+def _rows(system: ServerKind, listing: Listing, status_by_cable: Mapping[Key, str]) -> Iterator[KeptRow]:
+    """The rows of the cluster; of cables, those with an observation, with its status."""
     for row in system.rows(listing):
         if row.table != CABLES:
             yield row
-        elif row.key in wanted:
+        elif row.key in status_by_cable:
             planned = row.fields[_STATUS]
-            status = wanted[row.key]
+            status = status_by_cable[row.key]
             value = planned._replace(key=(status.capitalize(),)) if isinstance(planned, Ref) else status
             yield row._replace(fields={**row.fields, _STATUS: value})
 

@@ -1,7 +1,6 @@
-"""The REST interface that NetBox and Nautobot share: lists read page by page, and changed many objects at a time.
+"""The REST interface in common to NetBox and Nautobot: lists are read page by page, objects changed in batches.
 
-Their own client libraries wrap each object in one of theirs, and differ; this is the common part. A token goes
-into a header and nowhere else.
+Their client libraries differ, and wrap each object in a class of their own. A token is sent in a header only.
 """
 
 from __future__ import annotations
@@ -21,25 +20,25 @@ if TYPE_CHECKING:
 
     from clusterwright.extras.source_of_truth.rows import Record
 
-_PAGE = 1000  # what both serve at most, unless they are told otherwise; fewer are taken as they come
+_PAGE = 1000  # the default maximum of both servers; a shorter page is accepted
 _TIMEOUT_S = 300  # a hundred cables take a busy server half a minute
-_LEAST_PAGE = 20  # objects; a server that has no time for so few is not there
+_LEAST_PAGE = 20  # objects; no answer for so few means that the server is down
 
 
 class RefusedError(ClusterwrightError):
-    """The server's refusal of a request: ``status`` is that of HTTP."""
+    """The server's refusal of a request: ``status`` is the HTTP status."""
 
-    def __init__(self, status: int, what: str) -> None:
-        super().__init__(what)
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
         self.status = status
 
 
 class UnansweredError(ClusterwrightError):
-    """No answer within the time that the server, or a proxy before it, has for one: the effect is unknown."""
+    """No answer within the time limit of the server or of a proxy before it: the effect is unknown."""
 
 
 class Client:
-    """A server at ``url``, asked over ``connections`` at a time."""
+    """A client of the server at ``url``, with ``connections`` at a time."""
 
     def __init__(self, url: str, token: str, token_kind: str, connections: int) -> None:
         headers = {
@@ -49,48 +48,49 @@ class Client:
         }
         self.url = url
         self._server = open_server(url, headers, timeout_s=_TIMEOUT_S, connections=connections)
-        self.connections, self._at_a_time = connections, _PAGE
+        self.connections = connections
+        self._page_size = _PAGE
         self.pool = ThreadPoolExecutor(connections)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes the connections, once nothing is under way any more."""
+        """Wait for running requests, and close the connections."""
         self.pool.shutdown()
         self._server.close()
 
     def read(self, endpoint: str, query: Sequence[tuple[str, str]]) -> Iterator[Record]:
-        """Every object of a list. Raises RefusedError, and ClusterwrightError for a server that does not answer."""
+        """Every object of a list. Raises RefusedError, and ClusterwrightError for a server without an answer."""
         while True:
             try:
-                first = self._page(endpoint, query, 0, self._at_a_time)
+                first = self._page(endpoint, query, 0, self._page_size)
                 break
             except UnansweredError:
-                if self._at_a_time < _LEAST_PAGE:
+                if self._page_size < _LEAST_PAGE:
                     raise
-                self._at_a_time //= 2
+                self._page_size //= 2
         yield from first["results"]
-        size = len(first["results"])  # a server may give fewer than it is asked for
+        size = len(first["results"])  # a server may return fewer than requested
         if size:
             rest = range(size, first["count"], size)
             for page in self.pool.map(lambda offset: self._halved(endpoint, query, offset, size), rest):
                 yield from page
 
     def make(self, endpoint: str, objects: Sequence[Record]) -> Sequence[Record]:
-        """Makes all of ``objects`` or none: as the server has them then, in the same order."""
+        """Create all of ``objects`` or none; the server's records in the same order."""
         return self._ask("POST", f"{endpoint}/", objects) or ()
 
     def change(self, endpoint: str, objects: Sequence[Record]) -> None:
-        """Changes the fields that are named of objects with an ``id``: all of them or none."""
+        """Change the given fields of objects, selected by their ``id``: all of them or none."""
         self._ask("PATCH", f"{endpoint}/", objects)
 
     def take_away(self, endpoint: str, ids: Sequence[Any]) -> None:
-        """Deletes objects: all of them or none."""
+        """Delete objects: all of them or none."""
         self._ask("DELETE", f"{endpoint}/", [{"id": identity} for identity in ids])
 
     def _halved(self, endpoint: str, query: Sequence[tuple[str, str]], offset: int, size: int) -> Sequence[Record]:
-        """A page that is not the first: in halves where the server has not the time for the whole."""
+        """A page after the first, split in halves until the server answers in time."""
         try:
             results: Sequence[Record] = self._page(endpoint, query, offset, size)["results"]
             return results
@@ -98,7 +98,7 @@ class Client:
             if size < _LEAST_PAGE:
                 raise
         half = size // 2
-        self._at_a_time = min(self._at_a_time, half)
+        self._page_size = min(self._page_size, half)
         return [
             *self._halved(endpoint, query, offset, half),
             *self._halved(endpoint, query, offset + half, size - half),
@@ -139,7 +139,7 @@ class Client:
             try:
                 return self._server.request(method, f"/api/{path}", content=content)
             except httpx.TransportError as error:
-                # A server closes what has been idle; only what changes nothing may be asked twice.
+                # Servers close idle connections. Only requests without an effect may be repeated.
                 if method != "GET" or attempt == 2 or isinstance(error, httpx.TimeoutException):
                     raise UnansweredError(f"{self.url} does not answer: {reason_of(error)}.") from error
         raise AssertionError("the second attempt returns or raises")

@@ -1,7 +1,7 @@
 """Differences of a server from the plan: objects to create, to change and to delete.
 
-Only what carries the cluster's tag is changed or taken away. What others made under a name that is planned is referred
-to, and named where it differs.
+Only objects with the cluster's tag are changed or deleted. Another's object under a planned name is referred to, and
+reported where it differs.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from clusterwright.extras.source_of_truth.client import Client
     from clusterwright.extras.source_of_truth.rows import KeptTable, Record, ServerKind
 
-MISSING = object()  # the id of what is not there yet
+MISSING = object()  # the id of an object not created yet
 _CASELESS = frozenset({"wwn", "mac_address"})
 
 
 class NotThereError(Exception):
-    """A row refers to an object that is not there."""
+    """A row refers to a missing object."""
 
     def __init__(self, ref: Ref) -> None:
         super().__init__(f"{ref.table} {' '.join(ref.key)} is missing")
 
 
 class Field(NamedTuple):
-    """A field that differs: what the server has and what is planned, as people read it."""
+    """A different field: the server's value and the planned one, as text."""
 
     name: str
     was: str
@@ -39,7 +39,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """``row`` is to be made where ``record`` is None, changed in ``fields`` otherwise, or, without ``fields``, left."""
+    """``row`` is created where ``record`` is None, otherwise changed in ``fields``; without ``fields`` it stays."""
 
     row: KeptRow
     record: Record | None
@@ -48,7 +48,7 @@ class RowChange:
 
 @dataclass
 class ServerDifference:
-    """By table, in the system's order: rows to make, to change, others' that differ, and objects to take away."""
+    """By table, in the system's order: rows to create and to change, different rows of others, objects to delete."""
 
     make: dict[str, list[RowChange]] = field(default_factory=lambda: defaultdict(list))
     change: dict[str, list[RowChange]] = field(default_factory=lambda: defaultdict(list))
@@ -61,7 +61,7 @@ class ServerDifference:
 
 
 class ServerObjects:
-    """Objects of a server: the id of each, by table and key, and whether it is ours."""
+    """Objects of a server: their ids by table and key, and whether they belong to the cluster."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class ServerObjects:
         self._keys: dict[str, dict[Any, Key]] = defaultdict(dict)
         self._ours: dict[str, set[Any]] = defaultdict(set)
         self.renamed: dict[Key, Key] = {}
-        """Devices of ours that somebody has given another name: the planned one, and what the server has."""
+        """Devices of the cluster renamed on the server: the planned name, and the server's."""
         for table in system.tables:
             if table.amends is None:
                 self._read(table)
@@ -91,7 +91,7 @@ class ServerObjects:
         return self.ids[ref.table].get(ref.key, MISSING)
 
     def key_of(self, table: str, identity: Any) -> Key | None:
-        """The key of an object that is looked at."""
+        """The key of an object by its id; None for one not read."""
         return self._keys[table].get(identity)
 
     def is_ours(self, table: str, identity: Any) -> bool:
@@ -99,11 +99,11 @@ class ServerObjects:
         return identity in self._ours[table]
 
     def made(self, row: KeptRow, identity: Any) -> None:
-        """Notes an object that is there from now on."""
+        """Record the id of a new object."""
         self.ids[row.table][row.key] = identity
 
     def payload(self, value: Any) -> Any:
-        """A value with ids in the place of references. Raises NotThereError for one that has none yet."""
+        """A value with ids in place of references. Raises NotThereError for a missing object."""
         if isinstance(value, Ref):
             identity = self.id_of(value)
             if identity is MISSING:
@@ -137,31 +137,35 @@ class ServerObjects:
             self._recognize_renamed()
 
     def _recognize_renamed(self) -> None:
-        """Match a device of ours with an unplanned name to the missing one in its place.
+        """Match a device of the cluster with an unplanned name to the missing one in its place.
 
-        It would be taken away otherwise, with all that people have entered of it, and made anew.
+        Otherwise it would be deleted, with everything entered about it, and created anew.
         """
         records = self.records["devices"]
-        missing = {
-            (self.id_of(row.fields["rack"]), float(row.fields["position"]), self.id_of(row.fields["device_type"])): row
-            for row in self.rows["devices"]
-            if row.key not in records and "position" in row.fields
-        }
+        missing_by_place: dict[tuple[Any, float, Any], KeptRow] = {}
+        for row in self.rows["devices"]:
+            if row.key not in records and "position" in row.fields:
+                rack, device_type = self.id_of(row.fields["rack"]), self.id_of(row.fields["device_type"])
+                missing_by_place[rack, float(row.fields["position"]), device_type] = row
+        if not missing_by_place:
+            return
         planned = {row.key for row in self.rows["devices"]}
-        if missing:
-            for key, record in list(records.items()):
-                if key in planned or not record.get("position") or not self.is_ours("devices", record["id"]):
-                    continue
-                place = (identity_of(record["rack"]), float(record["position"]), identity_of(record["device_type"]))
-                row = missing.pop(place, None)
-                if row is not None:
-                    self.renamed[row.key] = key
-                    records[row.key] = records.pop(key)
-                    self.ids["devices"][row.key] = self.ids["devices"].pop(key)
-                    self._keys["devices"][record["id"]] = row.key
+        for key, record in list(records.items()):
+            if key in planned or not record.get("position") or not self.is_ours("devices", record["id"]):
+                continue
+            place = (identity_of(record["rack"]), float(record["position"]), identity_of(record["device_type"]))
+            planned_row = missing_by_place.pop(place, None)
+            if planned_row is not None:
+                self.renamed[planned_row.key] = key
+                records[planned_row.key] = records.pop(key)
+                self.ids["devices"][planned_row.key] = self.ids["devices"].pop(key)
+                self._keys["devices"][record["id"]] = planned_row.key
 
     def _list(self, table: KeptTable) -> Iterator[Record]:
-        """The objects that are looked at. Of ours, the server is not asked for tags where that is dear: it has ours."""
+        """The objects of a table within the plan's place.
+
+        Where reading tags is slow, tagged objects are read by a query for the tag, without their tags.
+        """
         query = self._query(table)
         if query is None:
             return
@@ -171,15 +175,14 @@ class ServerObjects:
             yield from self.client.read(table.endpoint, [*common.items(), *query])
             return
         parameter, cheaper = self.system.tagged
-        ours = {**common, **cheaper, parameter: self._tag}
-        yield from (
-            {**record, "tags": [{"id": tag}]} for record in self.client.read(table.endpoint, [*ours.items(), *query])
-        )
+        tagged = {**common, **cheaper, parameter: self._tag}
+        for record in self.client.read(table.endpoint, [*tagged.items(), *query]):
+            yield {**record, "tags": [{"id": tag}]}
         others = {**common, f"{parameter}__n": self._tag}
         yield from self.client.read(table.endpoint, [*others.items(), *query])
 
     def _query(self, table: KeptTable) -> list[tuple[str, str]] | None:
-        """Parameters that select the objects to read; None where there can be none."""
+        """Parameters to select the objects to read; None where the server has none of them."""
         if table.within is None:
             return []
         parameter, other = table.within
@@ -188,11 +191,8 @@ class ServerObjects:
         if other is None:
             values = {str(row.fields[parameter]) for row in self.rows[table.name]}
         else:
-            values = {
-                str(identity)
-                for row in self.rows[other]
-                if (identity := self.id_of(Ref(other, row.key))) is not MISSING
-            }
+            ids = [self.id_of(Ref(other, row.key)) for row in self.rows[other]]
+            values = {str(identity) for identity in ids if identity is not MISSING}
         return [(parameter, value) for value in sorted(values)] if values else None
 
     def _key(self, table: KeptTable, record: Record) -> Key | None:
@@ -211,17 +211,17 @@ class ServerObjects:
         return tuple(parts)
 
 
-# Fields that rows of a table which amends another may have, kept for comparison.
+# Fields of rows in tables that amend another, kept for comparison.
 _AMENDED = ("primary_ip4", "primary_ip6", "oob_ip", "primary_mac_address", "lag")
 
 
 def difference(server: ServerObjects, *, whole: bool) -> ServerDifference:
-    """The difference to apply. Where not the ``whole`` cluster is listed, nothing is deleted."""
+    """The difference to apply. Nothing is deleted unless the ``whole`` cluster is listed."""
     changes = ServerDifference()
     for table in server.system.tables:
         records = server.records[table.amends or table.name]
-        wanted = server.rows[table.name]
-        for row in wanted:
+        rows = server.rows[table.name]
+        for row in rows:
             record = records.get(row.key)
             if record is None:
                 changes.make[table.name].append(RowChange(row, None))
@@ -229,11 +229,12 @@ def difference(server: ServerObjects, *, whole: bool) -> ServerDifference:
             if table.shared:
                 continue
             fields = tuple(_differing(server, table, row, record))
-            owned = server.is_ours(table.amends or table.name, record["id"]) or _stands_in_ours(server, table, row)
+            is_ours = server.is_ours(table.amends or table.name, record["id"]) or _stands_in_ours(server, table, row)
             if fields:
-                (changes.change if owned else changes.others)[table.name].append(RowChange(row, record, fields))
+                changed = changes.change if is_ours else changes.others
+                changed[table.name].append(RowChange(row, record, fields))
         if whole and not table.shared and table.amends is None:
-            planned = {row.key for row in wanted}
+            planned = {row.key for row in rows}
             for key, record in records.items():
                 if key not in planned and server.is_ours(table.name, record["id"]):
                     changes.take[table.name].append((key, record["id"]))
@@ -255,16 +256,16 @@ def _differing(server: ServerObjects, table: KeptTable, row: KeptRow, record: Re
         if is_key or name in table.set_once or (table.locate is not None and "termination" in name):
             continue
         if name not in record and isinstance(value, Ref):
-            continue  # a key that the server does not repeat, such as an address's namespace
+            continue  # part of a key and absent from the answer, such as an address's namespace
         current = record.get(name)
         if not _same(server, name, value, current):
-            yield Field(name, _said(server, value, current), _planned(value))
+            yield Field(name, _server_text(server, value, current), _planned_text(value))
 
 
 def _same(server: ServerObjects, name: str, value: Any, current: Any) -> bool:
     if isinstance(value, Ref):
         return bool(server.id_of(value) == identity_of(current))
-    if isinstance(value, tuple):  # tags: others' may stand beside ours
+    if isinstance(value, tuple):  # tags: others may stand beside the cluster's
         return {server.id_of(ref) for ref in value} <= set(map(identity_of, current or ()))
     if isinstance(current, dict):
         current = current.get("value")
@@ -278,60 +279,66 @@ def _same(server: ServerObjects, name: str, value: Any, current: Any) -> bool:
     return bool(value == current)
 
 
-def _planned(value: Any) -> str:
+def _planned_text(value: Any) -> str:
     if isinstance(value, Ref):
         return " ".join(value.key)
-    return ", ".join(map(_planned, value)) if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        return ", ".join(map(_planned_text, value))
+    return str(value)
 
 
-def _said(server: ServerObjects, value: Any, current: Any) -> str:
+def _server_text(server: ServerObjects, value: Any, current: Any) -> str:
+    """The server's ``current`` value of a field with the planned ``value``."""
+    if current in (None, "", []):
+        return "none"
     if isinstance(value, Ref):
         key = server.key_of(value.table, identity_of(current))
-        return "none" if current is None else "another" if key is None else " ".join(key)
+        return "another" if key is None else " ".join(key)
     if isinstance(current, dict):
         return str(current.get("value"))
     if isinstance(current, list):
-        return ", ".join(str(item.get("name", item.get("display", "another"))) for item in current) or "none"
-    return "none" if current in (None, "") else str(current)
+        return ", ".join(str(item.get("name", item.get("display", "another"))) for item in current)
+    return str(current)
 
 
 def identity_of(value: Any) -> Any:
-    """The id of an object, whether a server tells the whole object or its id alone."""
+    """The id of an object, from the whole object or from the id alone."""
     return value.get("id") if isinstance(value, dict) else value
 
 
-def _holding_ports(server: ServerObjects, ending: Mapping[Key, Any]) -> dict[Key, str]:
-    """Devices of ``ending`` that have interfaces or cables of others, each with the reason."""
-    holding: dict[Key, str] = {}
+def _with_foreign_ports(server: ServerObjects, deleted: Mapping[Key, Any]) -> dict[Key, str]:
+    """Devices of ``deleted`` with interfaces or cables of others, each with the reason to keep it."""
+    reasons: dict[Key, str] = {}
     for key, record in server.records["interfaces"].items():
-        if key[:1] in ending and not server.is_ours("interfaces", record["id"]):
-            holding.setdefault(key[:1], f"others made its interface {key[1]}")
+        if key[:1] in deleted and not server.is_ours("interfaces", record["id"]):
+            reasons.setdefault(key[:1], f"others made its interface {key[1]}")
     for key, record in server.records["cables"].items():
         for device in (key[:1], key[2:3]):
-            if device in ending and not server.is_ours("cables", record["id"]):
-                holding.setdefault(device, "others laid a cable to it")
-    return holding
+            if device in deleted and not server.is_ours("cables", record["id"]):
+                reasons.setdefault(device, "others laid a cable to it")
+    return reasons
 
 
 def _keep_what_holds_others(server: ServerObjects, changes: ServerDifference) -> None:
-    """Leaves interfaces with others' cables and addresses, and devices with anything of others', as they are.
+    """Keep interfaces with others' cables and addresses, and devices with any object of others.
 
-    A server takes away what hangs at an object together with it, whoever made it.
+    A server deletes the dependent objects of a device together with it, also those of others.
     """
-    ending = dict(changes.take["devices"])
-    if not ending:
+    deleted = dict(changes.take["devices"])
+    if not deleted:
         return
-    holding = _holding_ports(server, ending)
-    names = {identity: key for key, identity in ending.items()}
+    reasons = _with_foreign_ports(server, deleted)
+    key_by_id = {identity: key for key, identity in deleted.items()}
     for endpoint, parameter in server.system.belongings:
-        query = [(parameter, str(identity)) for identity in names]
+        reason = f"others put something into it ({endpoint.rpartition('/')[2]})"
+        query = [(parameter, str(identity)) for identity in key_by_id]
         for record in server.client.read(endpoint, query):
-            device_key = names.get(
-                identity_of(record.get("device") or record.get("parent_object_id") or record.get("parent"))
-            )
-            holders = (device_key,) if device_key else names.values()
-            for device_name in holders:
-                holding.setdefault(device_name, f"others put something into it ({endpoint.rpartition('/')[2]})")
+            parent = record.get("device") or record.get("parent_object_id") or record.get("parent")
+            device_key = key_by_id.get(identity_of(parent))
+            # An object without a readable parent may stand in any of the devices.
+            holders = (device_key,) if device_key else key_by_id.values()
+            for holder in holders:
+                reasons.setdefault(holder, reason)
     for name in ("devices", "interfaces"):
-        changes.kept[name] = [(key, holding[key[:1]]) for key, _ in changes.take[name] if key[:1] in holding]
-        changes.take[name] = [row for row in changes.take[name] if row[0][:1] not in holding]
+        changes.kept[name] = [(key, reasons[key[:1]]) for key, _ in changes.take[name] if key[:1] in reasons]
+        changes.take[name] = [row for row in changes.take[name] if row[0][:1] not in reasons]

@@ -1,4 +1,4 @@
-"""The lists of ``clusterwright inventory`` for sources of truth: a function for each, which an entry point names."""
+"""Formats of ``clusterwright inventory`` for sources of truth, each a function named by an entry point."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def netbox_files(inventory: Inventory) -> Mapping[str, Iterable[str]]:
-    """Files in the order in which NetBox imports them."""
+    """Files in the order of NetBox's import."""
     return imported_files(NETBOX, inventory, inventory.site)
 
 
 def netbox_load_files(inventory: Inventory) -> Mapping[str, Iterable[str]]:
-    """A program that fills an empty NetBox from within, and its rows."""
+    """A program to fill an empty NetBox from within, and its rows."""
     return loaded_files(NETBOX, inventory, inventory.site)
 
 
 def nautobot_files(inventory: Inventory) -> Mapping[str, Iterable[str]]:
-    """Files in the order in which Nautobot imports them."""
+    """Files in the order of Nautobot's import."""
     return imported_files(NAUTOBOT, inventory, inventory.site)
 
 
 def nautobot_load_files(inventory: Inventory) -> Mapping[str, Iterable[str]]:
-    """A program that fills an empty Nautobot from within, and its rows."""
+    """A program to fill an empty Nautobot from within, and its rows."""
     return loaded_files(NAUTOBOT, inventory, inventory.site)

@@ -1,4 +1,4 @@
-"""The other way: what a server has of planned devices, taken into the allocation file and the overlay file."""
+"""Import from a server: data on planned devices for the allocation file and the overlay file."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from clusterwright.spec.allocated.facts import Allocated, StandingCable, StandingSwitch
 
 FURTHER = frozenset({"serial", "asset_tag", "rack", "position", "mac_address", "wwn", "label"})
-"""The fields that are read here, and need not be planned."""
-_MOST_TOLD = 5
+"""The fields read for an import, planned or not."""
+_MOST_SHOWN = 5
 _End = tuple[str, str]
 
 
@@ -36,7 +36,7 @@ class ServerFacts:
     """Facts of a server: rows of labels, and the place and the addresses of devices.
 
     ``places`` are the rack and lowest unit of a device, ``addresses`` integers by device and port; ``refused`` are
-    labels that the overlay file cannot have, each with the reason.
+    labels not allowed in the overlay file, each with the reason.
     """
 
     labels: tuple[Noted, ...]
@@ -46,7 +46,7 @@ class ServerFacts:
 
 
 def server_facts(server: ServerObjects) -> ServerFacts:
-    """Facts about the planned devices and ports from a ``server`` that was read with FURTHER."""
+    """Facts about the planned devices and ports on a ``server`` read with FURTHER."""
     rows: dict[_End, dict[str, Any]] = {}
     places: dict[str, tuple[str, float]] = {}
     for row in server.rows["devices"]:
@@ -69,13 +69,17 @@ def server_facts(server: ServerObjects) -> ServerFacts:
             _note(rows, (row.key[0], row.key[1]), cable=record.get("label"))
     assigned = "ip-address-to-interface" if server.rows["ip-address-to-interface"] else "ip-addresses"
     addresses = {(key[2], key[3]): int(ip_interface(key[1]).ip) for key in server.records[assigned] if len(key) == 4}
-    empty = dict.fromkeys(Noted._fields)
-    labels = tuple(
-        Noted(**{**empty, "device": end[0], "port": end[1], "line": 0, **noted}) for end, noted in rows.items()
-    )
-    wrong = tuple((row, why) for row in labels if (why := refused(row)))
-    kept = tuple(row for row in labels if all(row is not other for other, _ in wrong))
-    return ServerFacts(labels=kept, refused=wrong, places=places, addresses=addresses)
+    empty_row = dict.fromkeys(Noted._fields)
+    labels: list[Noted] = []
+    refused_labels: list[tuple[Noted, str]] = []
+    for (device, port), values in rows.items():
+        label = Noted(**{**empty_row, "device": device, "port": port, "line": 0, **values})
+        reason = refused(label)
+        if reason:
+            refused_labels.append((label, reason))
+        else:
+            labels.append(label)
+    return ServerFacts(labels=tuple(labels), refused=tuple(refused_labels), places=places, addresses=addresses)
 
 
 def _note(rows: dict[_End, dict[str, Any]], end: _End, **values: Any) -> None:
@@ -85,7 +89,7 @@ def _note(rows: dict[_End, dict[str, Any]], end: _End, **values: Any) -> None:
 
 
 def merged_labels(before: tuple[Noted, ...], imported: tuple[Noted, ...]) -> tuple[Noted, ...]:
-    """The rows of an overlay file merged with a server's; the server's value counts where both have one."""
+    """The rows of an overlay file merged with a server's; the server's value wins."""
     rows = {(row.device, row.port): row for row in before}
     for row in imported:
         previous = rows.get((row.device, row.port))
@@ -95,76 +99,73 @@ def merged_labels(before: tuple[Noted, ...], imported: tuple[Noted, ...]) -> tup
 
 
 def left_aside(plan: Plan, server: ServerObjects, facts: ServerFacts) -> Iterator[str]:
-    """A line for each thing that the server has otherwise, and that is not taken: names, devices, racks."""
+    """A line for each name, device, label and rack of the server not imported."""
     for (planned,), (name,) in server.renamed.items():
         yield f"{planned} is called {name} on the server: names follow from the spec, and sync gives it that."
     absent = [row.key[0] for row in server.rows["devices"] if row.key not in server.records["devices"]]
     if absent:
-        yield f"Not on the server: {and_more(absent, _MOST_TOLD)}."
+        yield f"Not on the server: {and_more(absent, _MOST_SHOWN)}."
     names = {row.key for row in server.rows["devices"]}
-    strange = [key[0] for key in server.records["devices"] if key not in names]
-    if strange:
-        yield f"Not planned, and left alone: {and_more(strange, _MOST_TOLD)}."
-    for row, why in facts.refused:
-        yield f"The label of {row.device} {row.port or 'itself'} is not taken: {why}"
+    unplanned = [key[0] for key in server.records["devices"] if key not in names]
+    if unplanned:
+        yield f"Not planned, and left alone: {and_more(unplanned, _MOST_SHOWN)}."
+    for row, reason in facts.refused:
+        yield f"The label of {row.device} {row.port or 'itself'} is not taken: {reason}"
     racks = {device.rack for device in plan.devices if device.rack}
     for name, (rack, _) in facts.places.items():
         device = plan.by_name[name]
         if rack != device.rack and (device.kind != "switch" or rack not in racks):
-            why = "the plan has no such rack" if rack not in racks else "a node stays in the rack of its group"
-            yield f"{name} stands in {rack} on the server and in {device.rack} by the plan: {why}, so it is not moved."
+            reason = "the plan has no such rack" if rack not in racks else "a node stays in the rack of its group"
+            line = f"{name} stands in {rack} on the server and in {device.rack} by the plan"
+            yield f"{line}: {reason}, so it is not moved."
 
 
 def pinned(plan: Plan, facts: ServerFacts, day: date) -> tuple[Plan, Allocated]:
     """The plan with the places and addresses of devices on the server, and its allocation.
 
-    A node stays in its group's rack: only its unit is taken. Raises ClusterwrightError for what cannot stand.
+    A node stays in its group's rack: only its unit is imported. Raises ClusterwrightError for data against the spec.
     """
-    stands = record(plan, day)
+    current = record(plan, day)
     racks = {device.rack for device in plan.devices if device.rack}
-    nodes = {
-        name: node._replace(unit=facts.places[name][1])
-        if name in facts.places and facts.places[name][0] == plan.by_name[name].rack
-        else node
-        for name, node in stands.nodes.items()
-    }
+    nodes = dict(current.nodes)
+    for name, node in current.nodes.items():
+        rack, unit = facts.places.get(name, ("", 0.0))
+        if rack and rack == plan.by_name[name].rack:
+            nodes[name] = node._replace(unit=unit)
     loopbacks = {address.device: address.port for address in own_addresses(plan) if address.side == "loopback"}
-    switches = {
-        name: _placed(switch, facts, racks)._replace(
-            loopback=facts.addresses.get((name, loopbacks.get(name, "")), switch.loopback)
-        )
-        for name, switch in stands.switches.items()
-    }
-    cables = {
-        fabric: {end: _addressed(cable, facts) for end, cable in cables.items()}
-        for fabric, cables in stands.cables.items()
-    }
-    wanted = replace(stands, nodes=nodes, switches=switches, cables=cables, freed_ports={}, freed_addresses={})
-    after = build_plan(replace(plan.spec, allocated=wanted))
-    messages = [disagreement.message for disagreement in Comparison(after, wanted).disagreements]
+    switches: dict[str, StandingSwitch] = {}
+    for name, switch in current.switches.items():
+        loopback = facts.addresses.get((name, loopbacks.get(name, "")), switch.loopback)
+        switches[name] = _placed(switch, facts, racks)._replace(loopback=loopback)
+    cables: dict[str, dict[_End, StandingCable]] = {}
+    for fabric, cable_by_end in current.cables.items():
+        cables[fabric] = {end: _addressed(cable, facts) for end, cable in cable_by_end.items()}
+    imported = replace(current, nodes=nodes, switches=switches, cables=cables, freed_ports={}, freed_addresses={})
+    after = build_plan(replace(plan.spec, allocated=imported))
+    messages = [disagreement.message for disagreement in Comparison(after, imported).disagreements]
     if messages:
-        more = f" And {len(messages) - _MOST_TOLD:,} more." if len(messages) > _MOST_TOLD else ""
+        more = f" And {len(messages) - _MOST_SHOWN:,} more." if len(messages) > _MOST_SHOWN else ""
         raise ClusterwrightError(
-            f"What the server has cannot stand by the spec: {' '.join(messages[:_MOST_TOLD])}{more}"
+            f"What the server has cannot stand by the spec: {' '.join(messages[:_MOST_SHOWN])}{more}"
         )
     return after, record(after, day, plan.spec.allocated)
 
 
 def _placed(switch: StandingSwitch, facts: ServerFacts, racks: set[str]) -> StandingSwitch:
-    """A switch at the place that the server has for it, where the plan has that rack."""
+    """A switch at its place on the server, if the plan has that rack."""
     rack, unit = facts.places.get(switch.name, ("", 0.0))
     return switch._replace(rack=rack, unit=unit) if rack in racks else switch
 
 
 def _addressed(cable: StandingCable, facts: ServerFacts) -> StandingCable:
-    """A cable with the address that the server has for its lower end, where it has one on the fabric."""
+    """A cable with the server's address of its lower end, if the fabric has addresses."""
     if cable.address is None:
         return cable
     return cable._replace(address=facts.addresses.get((cable.device, cable.port), cable.address))
 
 
 def moved(before: Plan, after: Plan) -> Iterator[str]:
-    """A line for each device that stands elsewhere by the server."""
+    """A line for each device with another place on the server."""
     for device in after.devices:
         planned = before.by_name[device.name]
         if (device.rack, device.unit) != (planned.rack, planned.unit):

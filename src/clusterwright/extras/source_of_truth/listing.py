@@ -1,4 +1,4 @@
-"""Contents of a cluster for both kinds of servers, before it is spelled for either."""
+"""Contents of a cluster in common to both kinds of servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clusterwright.lists.records import Inventory, text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from clusterwright.extras.source_of_truth.rows import Pattern, Told
+    from clusterwright.extras.source_of_truth.rows import PatternRow, RowPattern
     from clusterwright.plan.model import Cable
     from clusterwright.plan.own_addresses import OwnAddress
     from clusterwright.spec.hardware.models import HardwareModel
@@ -23,7 +23,7 @@ MADE_BY = "clusterwright"
 
 
 class ListedPrefix(NamedTuple):
-    """A prefix of a fabric; ``is_container`` says that others lie in it."""
+    """A prefix of a fabric; ``is_container`` for one with others inside."""
 
     fabric: str
     prefix: str
@@ -31,8 +31,8 @@ class ListedPrefix(NamedTuple):
     description: str
 
 
-def _told_apart(model: HardwareModel) -> Mapping[str, object]:
-    """Ports of a model whose name decides their row: management ports, adapters by their group."""
+def _port_groups(model: HardwareModel) -> Mapping[str, object]:
+    """Groups of ports with different rows: the number of an adapter's group, ``management`` for management ports."""
     groups: dict[str, object] = {}
     for number, group in enumerate(model.nic_groups):
         groups |= {nic.interface: number for nic in group.nics}
@@ -40,12 +40,12 @@ def _told_apart(model: HardwareModel) -> Mapping[str, object]:
 
 
 def is_management(interface: ListedInterface, model: HardwareModel) -> bool:
-    """Whether it is a management port of its device."""
+    """Whether an interface is a management port of its device."""
     return interface.name in model.management_names
 
 
 class ListedDeviceKind(NamedTuple):
-    """Common properties of many devices: their model, and the fields that each fills."""
+    """Common properties of many devices: their model, and the fields with a value."""
 
     model: str
     manufacturer: str
@@ -59,7 +59,7 @@ class ListedDeviceKind(NamedTuple):
     has_asn: bool
 
 
-_Place = tuple[str, int, int, int]  # fabric, version of IP, length, and the bits of the prefix
+_Place = tuple[str, int, int, int]  # fabric, IP version, length, and the bits of the prefix
 
 
 def _place(subnet: Mapping[str, Any]) -> _Place:
@@ -68,11 +68,27 @@ def _place(subnet: Mapping[str, Any]) -> _Place:
     return subnet["fabric"], network.version, network.prefixlen, bits
 
 
-class Listing:
-    """The inventory for a site.
+def _place_of_address(address: OwnAddress, length: int) -> _Place:
+    """The place of the prefix of ``length`` around an address."""
+    host_bits = (32 if address.version == 4 else 128) - length
+    return address.fabric, address.version, length, address.address >> host_bits
 
-    ``site`` is the cluster's name where nothing else is said. Everything made carries the tag of the cluster, so that
-    two clusters in one server leave each other alone.
+
+def _containers(places: set[_Place], lengths: Mapping[tuple[str, int], set[int]]) -> set[_Place]:
+    """Prefixes around ``places``, of the ``lengths`` by fabric and IP version; not all of them exist."""
+    containers: set[_Place] = set()
+    for fabric, version, length, bits in places:
+        for shorter in lengths[fabric, version]:
+            if shorter < length:
+                containers.add((fabric, version, shorter, bits >> (length - shorter)))
+    return containers
+
+
+class Listing:
+    """The inventory of a cluster at a site.
+
+    ``site`` is the cluster's name by default. Every object of the cluster carries its tag, so that two clusters in one
+    server do not change each other's objects.
     """
 
     def __init__(self, inventory: Inventory, site: str | None = None) -> None:
@@ -91,12 +107,12 @@ class Listing:
 
     @cached_property
     def manufacturers(self) -> tuple[str, ...]:
-        """Who makes them."""
+        """The manufacturers of the models in use."""
         return tuple(sorted({model.manufacturer for model in self.models.values()}))
 
     @cached_property
     def network_systems(self) -> tuple[str, ...]:
-        """The systems that switches run."""
+        """The network operating systems of the switches."""
         return tuple(sorted({model.network_os for model in self.models.values() if model.network_os}))
 
     @cached_property
@@ -110,74 +126,90 @@ class Listing:
 
     @cached_property
     def reached(self) -> Mapping[str, str]:
-        """Where people log in, by device."""
+        """Login addresses by device."""
         return self.inventory.reachable_addresses()
 
     @cached_property
     def out_of_band(self) -> Mapping[str, str]:
-        """The address of each management port, by device."""
+        """Addresses of management ports by device."""
         return self.inventory.management_addresses()
 
     @cached_property
     def addresses(self) -> Sequence[tuple[OwnAddress, str]]:
-        """Every address, and as text."""
+        """Every address with its text."""
         return [(address, text_of(address.address, address.version)) for address in self.inventory.own_addresses()]
 
     def devices(self) -> Iterator[tuple[ListedDeviceKind, tuple[str, ...]]]:
-        """Every device: its kind; its name, rack, serial number, asset tag and AS number, empty where it has none."""
+        """Every device: its kind; its name, rack, serial number, asset tag and AS number, "" for a missing one."""
         for device in self.inventory.devices():
-            noted = tuple(device[name] for name in ("rack", "serial", "asset_tag", "asn"))
             kind = ListedDeviceKind(
-                device["model"],
-                device["manufacturer"],
-                device["network_os"],
-                device["role"],
-                device["state"],
-                device["unit"],
-                *map(bool, noted),
+                model=device["model"],
+                manufacturer=device["manufacturer"],
+                network_os=device["network_os"],
+                role=device["role"],
+                state=device["state"],
+                unit=device["unit"],
+                in_rack=bool(device["rack"]),
+                has_serial=bool(device["serial"]),
+                has_asset_tag=bool(device["asset_tag"]),
+                has_asn=bool(device["asn"]),
             )
-            yield kind, (device["name"], *("" if value is None else str(value) for value in noted))
+            values = [device["name"]]
+            for name in ("rack", "serial", "asset_tag", "asn"):
+                value = device[name]
+                values.append("" if value is None else str(value))
+            yield kind, tuple(values)
 
     def interfaces(
-        self, pattern_for: Callable[[ListedInterface, HardwareModel], Pattern], guid_text: Callable[[str], str] = str
-    ) -> Iterator[Told]:
-        """A row for each interface, ``pattern_for`` of one like it; one that others are a part of comes before these.
+        self, pattern_for: Callable[[ListedInterface, HardwareModel], RowPattern], guid_text: Callable[[str], str] = str
+    ) -> Iterator[PatternRow]:
+        """A row for each interface; ``pattern_for`` is called for one of each kind. Bonds come before their members.
 
-        Words are the device's name, its own and, where labels have any, GUID and MAC address. A GUID that is a
-        placeholder is none.
+        Values are the names of the device and the interface and, for an interface with labels, its GUID and MAC
+        address. A placeholder GUID counts as none.
         """
-        alike: dict[str, dict[object, Pattern]] = defaultdict(dict)
-        told_apart = {name: _told_apart(model) for name, model in self.models.items()}
-        passes = (True, False) if self.has_links else (None,)
-        for links in passes:
-            for device, listed in self.inventory.listed_interfaces():
-                model, patterns = self.models[device.model], alike[device.model]
-                apart = told_apart[device.model]
-                for name, guid, mac, properties in listed:
-                    if links is not None and links != (properties.kind == "lag"):
-                        continue
-                    scanned = guid if guid and self._is_scanned(device.name, name) else None
-                    words: tuple[str, ...] = (device.name, name)
-                    key: object = properties
-                    if scanned or mac or name in apart:
-                        key = (properties, apart.get(name), scanned is None, mac is None)
-                    if scanned or mac:
-                        words = (*words, guid_text(scanned) if scanned else "", mac.upper() if mac else "")
-                    pattern = patterns.get(key)
-                    if pattern is None:
-                        interface = ListedInterface(
-                            device=device.name, name=name, guid=scanned, mac=mac, properties=properties
-                        )
-                        pattern = patterns[key] = pattern_for(interface, model)
-                    yield pattern, words
+        if not self.has_bonds:
+            yield from self._interface_rows(pattern_for, guid_text, kinds=("physical", "virtual", "lag"))
+            return
+        yield from self._interface_rows(pattern_for, guid_text, kinds=("lag",))
+        yield from self._interface_rows(pattern_for, guid_text, kinds=("physical", "virtual"))
+
+    def _interface_rows(
+        self,
+        pattern_for: Callable[[ListedInterface, HardwareModel], RowPattern],
+        guid_text: Callable[[str], str],
+        kinds: tuple[str, ...],
+    ) -> Iterator[PatternRow]:
+        patterns_by_model: dict[str, dict[object, RowPattern]] = defaultdict(dict)
+        groups_by_model = {name: _port_groups(model) for name, model in self.models.items()}
+        for device, listed in self.inventory.listed_interfaces():
+            model, patterns = self.models[device.model], patterns_by_model[device.model]
+            groups = groups_by_model[device.model]
+            for name, guid, mac, properties in listed:
+                if properties.kind not in kinds:
+                    continue
+                scanned = guid if guid and self._is_scanned(device.name, name) else None
+                values: tuple[str, ...] = (device.name, name)
+                key: object = properties
+                if scanned or mac or name in groups:
+                    key = (properties, groups.get(name), scanned is None, mac is None)
+                if scanned or mac:
+                    values = (*values, guid_text(scanned) if scanned else "", mac.upper() if mac else "")
+                pattern = patterns.get(key)
+                if pattern is None:
+                    interface = ListedInterface(
+                        device=device.name, name=name, guid=scanned, mac=mac, properties=properties
+                    )
+                    pattern = patterns[key] = pattern_for(interface, model)
+                yield pattern, values
 
     @cached_property
-    def has_links(self) -> bool:
+    def has_bonds(self) -> bool:
         """Whether LACP joins any ports."""
         return any(cable.bond is not None for cable in self.inventory.plan.cables)
 
     def _is_scanned(self, device: str, port: str) -> bool:
-        """Whether the GUID of an interface is that of a label, and no placeholder."""
+        """Whether the GUID of an interface was read from a label, not assigned as a placeholder."""
         return any((device, port) in scanned for scanned in self._scanned)
 
     @cached_property
@@ -185,65 +217,57 @@ class Listing:
         return tuple(fabric.guids.by_end for fabric in self.inventory.plan.spec.fabrics if fabric.guids)
 
     def bonded(self) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
-        """Ports that are a part of a link with others, and that link, each as device and interface."""
-        if self.has_links:
-            for interface in self.inventory.interfaces():
-                link = interface.properties.lag
-                if link is not None:
-                    yield (interface.device, interface.name), (interface.device, link)
+        """Members of bonds with their bond, each as device and interface."""
+        if not self.has_bonds:
+            return
+        for interface in self.inventory.interfaces():
+            bond = interface.properties.lag
+            if bond is not None:
+                yield (interface.device, interface.name), (interface.device, bond)
 
     def noted_macs(self) -> Iterator[tuple[str, str, str]]:
-        """Device, interface and MAC address of each label that has one."""
-        if self.inventory.plan.spec.noted_macs:
-            for interface in self.inventory.interfaces():
-                if interface.mac:
-                    yield interface.device, interface.name, interface.mac.upper()
+        """Device, interface and MAC address of each label with one."""
+        if not self.inventory.plan.spec.noted_macs:
+            return
+        for interface in self.inventory.interfaces():
+            if interface.mac:
+                yield interface.device, interface.name, interface.mac.upper()
 
     def prefixes(self) -> Iterator[ListedPrefix]:
-        """Pools and subnets, each once, those that lie in others later; then the prefixes of addresses outside."""
-        seen: dict[_Place, ListedPrefix] = {}
+        """Pools and subnets, each once, inner ones later; then the prefixes of addresses outside of these."""
+        listed: dict[_Place, ListedPrefix] = {}
         for subnet in self.inventory.subnets():
-            what = (
-                f"{subnet['fabric']} {subnet['kind']}"
-                if subnet["device"] is None
-                else f"hosts behind {subnet['device']}"
+            description = f"{subnet['fabric']} {subnet['kind']}"
+            if subnet["device"] is not None:
+                description = f"hosts behind {subnet['device']}"
+            prefix = ListedPrefix(
+                fabric=subnet["fabric"], prefix=subnet["prefix"], is_container=False, description=description
             )
-            seen.setdefault(
-                _place(subnet),
-                ListedPrefix(fabric=subnet["fabric"], prefix=subnet["prefix"], is_container=False, description=what),
-            )
-        # Of one pod too, a pool is told as what it is to the whole cluster.
-        every = set(seen) if self.is_whole else {_place(subnet) for subnet in Inventory(self.inventory.plan).subnets()}
+            listed.setdefault(_place(subnet), prefix)
+        # With --pod, a pool still counts as a container for the subnets of other pods.
+        places = set(listed)
+        if not self.is_whole:
+            places = {_place(subnet) for subnet in Inventory(self.inventory.plan).subnets()}
         lengths: dict[tuple[str, int], set[int]] = defaultdict(set)
-        for fabric, version, length, _ in every:
+        for fabric, version, length, _ in places:
             lengths[fabric, version].add(length)
-        inside: set[_Place] = set()
-        for fabric, version, length, number in every:
-            shorter_lengths = [shorter for shorter in lengths[fabric, version] if shorter < length]
-            inside.update((fabric, version, shorter, number >> (length - shorter)) for shorter in shorter_lengths)
         for address, text in self.addresses:
-            fabric, version, length = address.fabric, address.version, address.prefix_length
-            bits, number = 32 if version == 4 else 128, address.address
-            for longer in lengths[fabric, version]:
-                if (fabric, version, longer, number >> (bits - longer)) in seen:
-                    break
-            else:
-                around = str(ip_network(f"{text}/{length}", strict=False))
-                place = (fabric, version, length, number >> (bits - length))
-                seen.setdefault(
-                    place,
-                    ListedPrefix(
-                        fabric=fabric, prefix=around, is_container=False, description=f"{address.device} {address.port}"
-                    ),
-                )
-        for place, prefix in seen.items():
-            yield prefix._replace(is_container=place in inside)
+            place = _place_of_address(address, address.prefix_length)
+            enclosing = (_place_of_address(address, length) for length in lengths[address.fabric, address.version])
+            if place in listed or any(outer in listed for outer in enclosing):
+                continue
+            listed[place] = ListedPrefix(
+                fabric=address.fabric,
+                prefix=str(ip_network(f"{text}/{address.prefix_length}", strict=False)),
+                is_container=False,
+                description=f"{address.device} {address.port}",
+            )
+        containers = _containers(places, lengths)
+        for place, prefix in listed.items():
+            yield prefix._replace(is_container=place in containers)
 
     def cables(self) -> Iterator[tuple[Cable, str | None]]:
-        """The cables with both ends at listed devices, and their labels.
-
-        Of one pod, those that leave it are left out.
-        """
+        """The cables with both ends at listed devices, and their labels; with --pod, without those between pods."""
         numbered = any(noted.cable for noted in self.inventory.plan.spec.overlay.by_end.values())
         for cable in self.inventory.cable_list:
             if self.is_whole or (cable.a.device in self.names and cable.b.device in self.names):

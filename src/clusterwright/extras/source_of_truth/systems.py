@@ -1,4 +1,4 @@
-"""The kinds of servers that are known."""
+"""The supported kinds of servers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SERVER_KINDS = {kind.name: kind for kind in (NETBOX, NAUTOBOT)}
 
 
 def imported_files(kind: ServerKind, inventory: Inventory, site: str | None = None) -> Mapping[str, Iterable[str]]:
-    """The files that a server of this kind imports, by name; ``site`` is the cluster's name where it is None."""
+    """The import files of a server of this kind, by name; ``site`` is the cluster's name where it is None."""
     return kind.files(Listing(inventory, site))
 
 
 def loaded_files(kind: ServerKind, inventory: Inventory, site: str | None = None) -> Mapping[str, Iterable[str]]:
-    """The program that fills a server of this kind from within, and the rows that it reads."""
+    """The program to fill a server of this kind from within, and its rows."""
     program = Path(__file__).parent / "inside" / "load.py"
     rows = _row_lines(kind, Listing(inventory, site))
     return {"load.py": [program.read_text(encoding="utf-8")], "rows.jsonl": rows}
@@ -42,4 +42,4 @@ def _row_lines(kind: ServerKind, listing: Listing) -> Iterator[str]:
     ]  # fmt: skip
     encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
     yield f"{encode(tables)}\n"
-    yield from row_lines(kind.all_told(listing), lambda pattern: f"{encode(pattern.row)}\n")
+    yield from row_lines(kind.pattern_rows(listing), lambda pattern: f"{encode(pattern.row)}\n")

@@ -1,6 +1,6 @@
-"""The words of NetBox and Nautobot: types of interfaces and cables, states, slugs.
+"""Values of NetBox and Nautobot: types of interfaces and cables, states, slugs.
 
-They are the values of the choices in ``netbox/dcim/choices.py`` and ``nautobot/dcim/choices.py``.
+Sources: the choices in ``netbox/dcim/choices.py`` and ``nautobot/dcim/choices.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from clusterwright.lists.interfaces import ListedInterface
     from clusterwright.spec.hardware.models import HardwareModel
 
-# Which cage, by the most that it carries in Gb/s: the type says what fits in, and the speed what it runs at.
+# Interface types of a cage by its highest speed in Gb/s. The type names the transceiver form, not the current speed.
 _CAGES = {
     "rj45": {1: "1000base-t", 5: "5gbase-t", 10: "10gbase-t"},
     "sfp": {1: "1000base-x-sfp"},
@@ -30,20 +30,25 @@ OTHER = "other"
 # Data rate of four lanes in Gb/s, as the InfiniBand Trade Association names the generations.
 _GENERATIONS = {10: "sdr", 20: "ddr", 40: "qdr", 56: "fdr", 100: "edr", 200: "hdr", 400: "ndr", 800: "xdr"}
 _LANES = 4
-CABLES = {"dac": "dac-passive", "aoc": "aoc", "mmf": "mmf", "smf": "smf"}  # copper: nothing is known of its category
-# A drained device is there and carries nothing ("installed but not currently in service").
+CABLES = {
+    "dac": "dac-passive",
+    "aoc": "aoc",
+    "mmf": "mmf",
+    "smf": "smf",
+}  # not copper: its category is unknown
+# A drained device is installed and carries no traffic ("installed but not currently in service").
 STATES = {"active": "active", "drained": "offline", "out-of-service": "failed"}
 
 
 def slug(text: str) -> str:
-    """A name as it may stand in an address: lower case letters, digits and dashes."""
+    """A name as part of a URL: lower case letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def interface_type(interface: ListedInterface, model: HardwareModel, *, by_lanes: bool) -> str:
-    """The type of an interface; ``other`` where no source names a type.
+    """The type of an interface; ``other`` for one without a matching type.
 
-    ``by_lanes`` tells an InfiniBand port on two of its lanes from one on all four.
+    With ``by_lanes``, an InfiniBand port on two of its lanes has another type than one on all four.
     """
     properties = interface.properties
     if properties.kind in ("virtual", "lag"):
@@ -51,8 +56,14 @@ def interface_type(interface: ListedInterface, model: HardwareModel, *, by_lanes
     speed = properties.speed_gbps or 0
     if properties.technology == "infiniband":
         return _infiniband(speed, _four_lanes(interface, model), by_lanes=by_lanes)
-    cages = _CAGES.get(properties.connector or ("rj45" if speed == 1 else ""), {})
-    return next((cages[most] for most in sorted(cages) if most >= speed), OTHER)
+    connector = properties.connector
+    if connector is None and speed == 1:
+        connector = "rj45"
+    type_by_speed = _CAGES.get(connector or "", {})
+    for highest_speed in sorted(type_by_speed):
+        if highest_speed >= speed:
+            return type_by_speed[highest_speed]
+    return OTHER
 
 
 def _infiniband(speed: int, four_lanes: int, *, by_lanes: bool) -> str:

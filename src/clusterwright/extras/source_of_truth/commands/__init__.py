@@ -1,1 +1,1 @@
-"""The commands that talk to a source of truth: they read from it, and write the plan into it."""
+"""Commands on a source of truth: reading from it, and writing the plan into it."""

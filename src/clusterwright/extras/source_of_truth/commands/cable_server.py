@@ -1,4 +1,4 @@
-"""The server to which ``clusterwright observe --server`` writes observed cables."""
+"""The server of ``clusterwright observe --server``, updated with observed cables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class CableServer:
-    """A server of ``kind`` netbox or nautobot. Nothing is changed there unless it ``is_written``."""
+    """A server of ``kind`` netbox or nautobot. Nothing is changed on it unless ``is_written``."""
 
     kind: str
     url: str
@@ -30,7 +30,7 @@ class CableServer:
     is_written: bool
 
     def bring(self, plan: Plan, states: Mapping[tuple[str, str], str]) -> int:
-        """Show which statuses differ from ``states``, and write them where that is asked for; the exit status."""
+        """Show the statuses different from ``states``, and with ``is_written`` write them; the exit status."""
         from clusterwright.extras.source_of_truth.cable_status import cable_statuses
         from clusterwright.extras.source_of_truth.client import Client
         from clusterwright.extras.source_of_truth.listing import Listing

@@ -65,13 +65,16 @@ def import_from(
     files = {allocation_file(spec): allocation_text(after.spec, stands)}
     if labels:
         files[overlay_file(spec)] = overlay_text(labels)
-    differing = {file: text for file, text in files.items() if not file.is_file() or file.read_text("utf-8") != text}
     for line in moved(plan, after):
         click.echo(line)
-    if not check:
-        for file, text in differing.items():
-            durable.replace(file, text.encode(), 0o666)  # it goes into git with the spec, for everybody who reads that
-    for file in files:
-        outcome = "is up to date" if file not in differing else "would change" if check else "is written"
-        click.echo(f"{file} {outcome}", err=True)
-    return _EXIT_DIFFERENT if check and differing else 0
+    would_change = False
+    for file, text in files.items():
+        if file.is_file() and file.read_text("utf-8") == text:
+            click.echo(f"{file} is up to date", err=True)
+        elif check:
+            would_change = True
+            click.echo(f"{file} would change", err=True)
+        else:
+            durable.replace(file, text.encode(), 0o666)  # committed with the spec: readable like the spec
+            click.echo(f"{file} is written", err=True)
+    return _EXIT_DIFFERENT if would_change else 0

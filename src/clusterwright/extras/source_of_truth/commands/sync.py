@@ -1,4 +1,4 @@
-"""``clusterwright sync``: brings what a server keeps of a cluster to what its spec says."""
+"""``clusterwright sync``: updates a server's data on a cluster to the spec."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 KINDS = ("netbox", "nautobot")
 _EXIT_DIFFERENT = 1
-_MOST_SHOWN = 20  # objects of a table, after which nobody reads on
+_MOST_SHOWN = 20  # objects of a table
 
 
 def token_from(kind: str, file: Path | None) -> str:
-    """The token in ``file``, or in NETBOX_TOKEN or NAUTOBOT_TOKEN. Raises ClusterwrightError where there is none."""
+    """The token in ``file``, or in NETBOX_TOKEN or NAUTOBOT_TOKEN. Raises ClusterwrightError for a missing one."""
     variable = f"{kind.upper()}_TOKEN"
     try:
         token = (read_given(file).decode() if file else os.environ.get(variable, "")).strip()
@@ -83,7 +83,7 @@ def bring(
     server: ServerObjects, difference: ServerDifference, wanted: str, *, dry_run: bool, form: str = "text"
 ) -> int:
     """Show the difference and, without ``dry_run``, apply it."""
-    from clusterwright.extras.source_of_truth.applying import Done, apply, told_of
+    from clusterwright.extras.source_of_truth.applying import Done, apply, failure_lines
 
     system = server.system
     if form == "text":
@@ -98,7 +98,7 @@ def bring(
         click.echo(sync_text(system, difference, done))
     else:
         _count(system, done)
-        for line in told_of(done.failed, _MOST_SHOWN):
+        for line in failure_lines(done.failed, _MOST_SHOWN):
             click.echo(line)
     if done.stopped:
         click.echo(f"Stopped: {done.stopped} What is counted above is done; run it again for the rest.", err=True)
@@ -109,17 +109,19 @@ def bring(
 def _show(system: ServerKind, changes: ServerDifference) -> None:
     for table in system.tables:
         name = table.name
-        counts: dict[str, list[Any]] = {
+        rows_by_action: dict[str, list[Any]] = {
             "make": changes.make[name],
             "change": changes.change[name],
             "take away": changes.take[name],
         }
-        if any(counts.values()):
-            click.echo(f"{name}: {', '.join(f'{len(rows):,} to {word}' for word, rows in counts.items() if rows)}")
-        lines = [f"  ~ {' '.join(c.row.key)}: {_fields(c)}" for c in changes.change[name]]
+        counts = [f"{len(rows):,} to {action}" for action, rows in rows_by_action.items() if rows]
+        if counts:
+            click.echo(f"{name}: {', '.join(counts)}")
+        lines = [f"  ~ {' '.join(change.row.key)}: {_fields(change)}" for change in changes.change[name]]
         lines += [f"  - {' '.join(key)}" for key, _ in changes.take[name]]
-        lines += [f"  = {' '.join(c.row.key)} is another's and stays: {_fields(c)}" for c in changes.others[name]]
-        lines += [f"  = {' '.join(key)} stays: {why}" for key, why in changes.kept[name]]
+        for change in changes.others[name]:
+            lines.append(f"  = {' '.join(change.row.key)} is another's and stays: {_fields(change)}")
+        lines += [f"  = {' '.join(key)} stays: {reason}" for key, reason in changes.kept[name]]
         for line in lines[:_MOST_SHOWN]:
             click.echo(line)
         if len(lines) > _MOST_SHOWN:
@@ -127,7 +129,7 @@ def _show(system: ServerKind, changes: ServerDifference) -> None:
 
 
 def sync_text(system: ServerKind, difference: ServerDifference, done: Done) -> str:
-    """JSON of the difference and of what was done, each object by its key; tables without either are left out."""
+    """JSON of the difference and of the result, each object by its key; tables without either are left out."""
     tables = {}
     for table in system.tables:
         name = table.name
@@ -141,7 +143,7 @@ def sync_text(system: ServerKind, difference: ServerDifference, done: Done) -> s
         }
         if any(entry[list_name] for list_name in entry if list_name != "done"):
             tables[name] = entry
-    failed = [{"table": failure.table, "key": list(failure.key), "reason": failure.why} for failure in done.failed]
+    failed = [{"table": failure.table, "key": list(failure.key), "reason": failure.reason} for failure in done.failed]
     document = {"version": 1, "server": system.title, "tables": tables, "failed": failed, "stopped": done.stopped}
     return json.dumps(document, indent=1, ensure_ascii=False, default=str)
 
@@ -157,9 +159,11 @@ def _fields(change: RowChange) -> str:
 
 def _count(system: ServerKind, done: Done) -> None:
     for table in system.tables:
-        counts = ((done.made, "made"), (done.changed, "changed"), (done.taken, "taken away"))
-        counted = [
-            f"{count_by_table[table.name]:,} {word}" for count_by_table, word in counts if count_by_table[table.name]
-        ]
-        if counted:
-            click.echo(f"{table.name}: {', '.join(counted)}")
+        count_by_action = {
+            "made": done.made[table.name],
+            "changed": done.changed[table.name],
+            "taken away": done.taken[table.name],
+        }
+        counts = [f"{count:,} {action}" for action, count in count_by_action.items() if count]
+        if counts:
+            click.echo(f"{table.name}: {', '.join(counts)}")

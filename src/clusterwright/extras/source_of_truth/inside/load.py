@@ -1,17 +1,16 @@
-"""Fills a Nautobot or a NetBox from within with the objects in rows.jsonl beside this file: minutes instead of hours.
+"""Fill an empty Nautobot or NetBox from within, with the objects in rows.jsonl: minutes instead of hours.
 
     nautobot-server shell --interface python --command "import runpy; runpy.run_path('load.py', run_name='__main__')"
     python manage.py shell --command "import runpy; runpy.run_path('load.py', run_name='__main__')"
 
-All objects are taken or none. What belongs to everybody (manufacturers, roles, ...) is made where it is lacking;
-anything else that is there already ends it: `clusterwright sync` is for that. Every field is checked by its model, and
-every object by the database. What more a model checks of an object is left out where many are inserted together: the
-plan that they come from has no two devices in one unit. Nobody's request stands behind it: the change log, webhooks and
-job hooks hear nothing. What the server derives of its objects, it derives afterwards, by commands of its own: the last
-lines name them.
+All objects are created or none. Objects in use by several sites (manufacturers, roles, ...) are created where missing;
+any other object that exists already ends the program: use `clusterwright sync` instead. Each model validates its
+fields, and the database each object. Further validation by the model is skipped for objects inserted in batches: the
+plan has no two devices in one unit. Without a request there are no entries in the change log, and no webhooks or job
+hooks run. Derived data is computed afterwards by the server's own commands, printed at the end.
 
-The first line of rows.jsonl names the tables; each other is [table, key, fields], where [table, key] stands for another
-object. Fields are called as in the REST interface.
+The first line of rows.jsonl lists the tables. Each other line is [table, key, fields]; inside of fields, [table, key]
+refers to another object. Fields have the names of the REST interface.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import json
 import time
 from collections import Counter
 from decimal import Decimal
-from ipaddress import ip_interface, ip_network
+from ipaddress import IPv4Interface, IPv6Interface, ip_interface, ip_network
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 _AT_A_TIME = 1000
 _ROWS = Path("rows.jsonl")
 _NETBOX = not apps.is_installed("nautobot.core")
-# What is inserted together: models that do nothing more on saving than what is done here, or by the commands below.
+# Inserted in batches: models without further work on saving than the work here and in the commands below.
 _TOGETHER = {"dcim.rack", "dcim.device", "dcim.interface", "dcim.cable", "ipam.ipaddress"} | (
     {"dcim.macaddress", "ipam.prefix"} if _NETBOX else {"ipam.ipaddresstointerface"}
 )
@@ -45,11 +44,11 @@ _AFTERWARDS = (
     if _NETBOX
     else ("trace_paths --no-input",)
 )
-_LATER = ("tags", "content_types")  # fields that an object has only once it is there
+_LATER = ("tags", "content_types")  # these need the id of an existing object
 
 
 class Loading:
-    """The objects that are there so far, by table and key."""
+    """The objects created so far, by table and key."""
 
     def __init__(self, tables: Iterable[Mapping[str, Any]]) -> None:
         self._tables = {table["name"]: table for table in tables}
@@ -58,7 +57,7 @@ class Loading:
         self.count: Counter[str] = Counter()
 
     def take(self, name: str, rows: Iterator[Any]) -> None:
-        """Makes the objects of a table, or changes those of the one that it amends."""
+        """Create the objects of a table, or change those of the amended table."""
         table, model = self._tables[name], self._model(name)
         while batch := list(islice(rows, _AT_A_TIME)):
             if table["amends"]:
@@ -77,12 +76,12 @@ class Loading:
 
     def _object(self, table: str, key: Iterable[str]) -> Any:
         place = (table, tuple(key))
-        if place not in self._there:  # the server brings it along, as it does its statuses
+        if place not in self._there:  # predefined by the server, such as a status
             self._there[place] = self._model(table).objects.get(name=place[1][-1])
         return self._there[place]
 
     def _value(self, value: Any) -> Any:
-        """A value with objects in the place of their names."""
+        """A value with objects in place of their names."""
         if isinstance(value, dict):
             return {name: self._value(item) for name, item in value.items()}
         if not isinstance(value, list):
@@ -104,7 +103,7 @@ class Loading:
         for _, key, fields in rows:
             plain = {field: self._value(value) for field, value in fields.items() if field not in _LATER}
             record = None
-            # An AS number is there once in a whole server: another cluster's is referred to, as sync does.
+            # An AS number exists once on a server: another cluster's is referred to, as `sync` does.
             if self._tables[name]["shared"] or name == "asns":
                 record = model.objects.filter(**{field: plain[field] for field in self._tables[name]["key"]}).first()
             if record is None:
@@ -125,20 +124,25 @@ class Loading:
         self._finish(model, made)
 
     def _note(self, record: Any, plain: Mapping[str, Any]) -> None:
-        """Set the fields that models compute when they are saved."""
+        """Set the fields that a model computes on saving."""
         if record._meta.label_lower == "dcim.cable":
             record._abs_length = plain["length"]
         elif _NETBOX and record._meta.label_lower == "dcim.interface":
             record._site, record._rack = record.device.site, record.device.rack
         elif "namespace" in plain:
             space, address = plain["namespace"], ip_interface(plain["address"])
-            around = (ip_network((address.ip, length), strict=False) for length in range(address.max_prefixlen, -1, -1))
-            record.parent = next(
-                self._prefixes[space, network] for network in around if (space, network) in self._prefixes
-            )
+            record.parent = self._prefix_around(space, address)
+
+    def _prefix_around(self, space: Any, address: IPv4Interface | IPv6Interface) -> Any:
+        """The longest prefix of a namespace around an address. Raises KeyError without one."""
+        for length in range(address.max_prefixlen, -1, -1):
+            network = ip_network((address.ip, length), strict=False)
+            if (space, network) in self._prefixes:
+                return self._prefixes[space, network]
+        raise KeyError(f"no prefix around {address}")
 
     def _finish(self, model: Any, made: list[tuple[Any, Mapping[str, Any]]]) -> None:
-        """Create objects that need an existing one: tags, content types, ends of cables."""
+        """Create the objects that refer to ``made``: tags, content types, ends of cables."""
         kind, tagged = ContentType.objects.get_for_model(model), apps.get_model("extras.TaggedItem")
         tagged.objects.bulk_create(
             tagged(content_type=kind, object_id=record.pk, tag=self._value(tag))
@@ -163,7 +167,7 @@ class Loading:
         )
 
     def _end_in_netbox(self, made: list[tuple[Any, Mapping[str, Any]]]) -> None:
-        """Ends of cables, which are noted at the interfaces too."""
+        """Create the ends of cables, and set them on the interfaces too."""
         end, interfaces = apps.get_model("dcim.CableTermination"), []
         ends: list[Any] = []
         for cable, fields in made:
@@ -179,7 +183,7 @@ class Loading:
 
 
 def _for_model(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of the REST interface by the names that models have for them; ends of cables are objects of their own."""
+    """Fields of the REST interface by the names of the model; without ends of cables, which are separate objects."""
     fields = {name: value for name, value in plain.items() if "termination" not in name}
     return {
         name.removesuffix("_id"): value
@@ -189,10 +193,10 @@ def _for_model(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Loads the rows of this folder, and says how many were taken of each table."""
+    """Load the rows of this folder, and print a count for each table."""
     began = time.monotonic()
     with _ROWS.open(encoding="utf-8") as file, transaction.atomic():
-        # Of 7.3 a model's decimal would be told 7.2999999999999998, and refuse it for its places.
+        # As a float, 7.3 would become Decimal 7.2999999999999998, which a model refuses for its decimal places.
         rows = (json.loads(line, parse_float=Decimal) for line in file)
         loading = Loading(next(rows))
         try:
