@@ -13,7 +13,7 @@ from clusterwright.packets.boxes import (
     Box,
     Packet,
     PacketSet,
-    apart,
+    are_disjoint,
     cut,
     meet,
     merged,
@@ -88,7 +88,7 @@ def test_joined_boxes_hold_the_same_packets(a: PacketSet) -> None:
 
 @given(boxes(), boxes())
 def test_boxes_are_apart_when_they_have_no_packet_in_common(a: Box, b: Box) -> None:
-    assert apart(a, b) == (meet(a, b) is None)
+    assert are_disjoint(a, b) == (meet(a, b) is None)
 
 
 @given(boxes(), boxes())

@@ -1,6 +1,6 @@
-"""Packet filters, once they are read: tables, chains and rules, with the line of each.
+"""Packet filters in memory: tables, chains and rules, each with its line.
 
-The words are those of nftables; an access list of a switch is a table of one chain.
+The terms are those of nftables; an access list of a switch is a table of one chain.
 """
 
 from __future__ import annotations
@@ -16,30 +16,32 @@ ACCEPT, DROP, RETURN, JUMP, GOTO, NONE = "accept", "drop", "return", "jump", "go
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: the packets it matches (a union of boxes) and its verdict on them.
-
-    ``target`` is the chain of a jump or goto. A rule whose rate is ``limited`` matches only sometimes. The entries of
-    a verdict map are rules of one line. ``name`` is the entry's own, where several stand on one line.
-    """
+    """One rule; each entry of a verdict map is a rule of the map's line."""
 
     line: int
     matches: tuple[Box, ...]
+    """Union of boxes."""
     verdict: str
     target: str = ""
+    """Chain of a jump or goto."""
     limited: bool = False
+    """Whether a rate limit makes the rule match only some of its packets."""
     name: str = ""
+    """Name of an entry, where one line has several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A chain; ``hook`` is "" for one that is only jumped to, and ``policy`` is the verdict on packets at its end."""
+    """A base chain, or a chain reached by jumps."""
 
     name: str
     line: int
     rules: tuple[Rule, ...]
     hook: str = ""
+    """Empty for a chain without a hook, reached only by jumps."""
     priority: int = 0
     policy: str = ACCEPT
+    """Verdict on packets at the end of a base chain."""
     policy_line: int = 0
 
 
@@ -54,45 +56,36 @@ class Table:
 
 
 def one_chain(hook: str, rules: tuple[Rule, ...], line: int, policy: str = DROP) -> Ruleset:
-    """A filter of one list of rules, with the verdict on packets that none of them matches."""
-    return Ruleset(
-        (
-            Table(
-                family="inet",
-                name="",
-                line=line,
-                chains={
-                    "": Chain(name="", line=line, rules=rules, hook=hook, priority=0, policy=policy, policy_line=line)
-                },
-            ),
-        ),
-        flushes=True,
-    )
+    """A filter of one list of rules, with ``policy`` as the verdict on all other packets."""
+    chain = Chain(name="", line=line, rules=rules, hook=hook, policy=policy, policy_line=line)
+    table = Table(family="inet", name="", line=line, chains={chain.name: chain})
+    return Ruleset((table,), flushes=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Ruleset:
-    """A whole file; ``flushes`` is true for one that clears the rules loaded before."""
+    """The rules of a file."""
 
     tables: tuple[Table, ...]
     flushes: bool
+    """Whether the file first clears all rules loaded before."""
     emptied: frozenset[tuple[str, str]] = frozenset()
-    """Family and name of each table that it deletes before it makes it anew."""
+    """Family and name of each table deleted before it is created anew."""
 
     @property
     def replaces_itself(self) -> bool:
-        """Whether nothing stays of the same tables as they were loaded before."""
+        """Whether loading the file leaves no older rule in its tables."""
         return self.flushes or all((table.family, table.name) in self.emptied for table in self.tables)
 
 
 class InterfaceNumbers:
-    """Numbers of interfaces in packets, by name; an interface that nothing names has none of these."""
+    """Numbers of the interfaces named in filters; every other interface has another number."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {"lo": 0}
 
     def of(self, *names: str) -> Ranges:
-        """The set of these interfaces. Raises ValueError for a pattern, whose meaning depends on the machine."""
+        """The numbers of these interfaces. Raises ValueError for a pattern, whose meaning depends on the machine."""
         for name in names:
             if name.endswith("*"):
                 raise ValueError(f'"{name}" matches interfaces that no file names')
@@ -100,7 +93,8 @@ class InterfaceNumbers:
         return values(*(self._numbers[name] for name in names))
 
     def name(self, number: int) -> str:
-        """The interface with this number."""
-        return next(
-            (name for name, known_number in self._numbers.items() if known_number == number), "another interface"
-        )
+        """The name of the interface with this number."""
+        for name, number_of_name in self._numbers.items():
+            if number_of_name == number:
+                return name
+        return "another interface"

@@ -1,6 +1,6 @@
-"""Reading an nftables file: the statements that this project renders, and those that ``nft list ruleset`` prints.
+"""Reading an nftables file: the statements rendered by this project and those printed by ``nft list ruleset``.
 
-Every statement is understood or refused, with its line: what is passed over might let something through.
+Every other statement is refused with its line, as a skipped one might accept packets.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
-from clusterwright.packets.boxes import WHOLE, Box, meet
+from clusterwright.packets.boxes import WHOLE, Box, common_boxes
 from clusterwright.packets.filters import (
     ACCEPT,
     DROP,
@@ -25,7 +26,7 @@ from clusterwright.packets.filters import (
 )
 from clusterwright.packets.nft_match import MatchReader, Sets
 from clusterwright.packets.nft_statement import comment, counted, rejected, statement
-from clusterwright.packets.ranges import Ranges
+from clusterwright.packets.ranges import Interval, Ranges
 from clusterwright.packets.tokens import Reader, Unreadable, shown, tokens_of
 
 # nft(8), "Standard priority names"
@@ -44,57 +45,67 @@ _END = frozenset({"\n", ";", "}"})
 _CONNECTION_TRACKING = -200  # NF_IP_PRI_CONNTRACK: before it no packet has a state
 
 
+class _Entry(NamedTuple):
+    """An element of a set or map; ``verdict`` and ``target`` are empty in a set."""
+
+    values: tuple[Ranges, ...]
+    verdict: str
+    target: str
+
+
 def read_nft(text: str, interfaces: InterfaceNumbers) -> Ruleset:
     """The rule set of a file. Raises Unreadable."""
     return _FileReader(Reader(tokens_of(text)), interfaces).file()
 
 
-def _meets(boxes: list[Box], others: list[Box]) -> list[Box]:
-    """The packets in both unions of boxes."""
-    common = []
-    for one in boxes:
-        for other in others:
-            both = meet(one, other)
-            if both is not None:
-                common.append(both)
-    return common
-
-
 def _limited(line: int, rules: list[Rule]) -> list[Rule]:
-    """Rules that decide up to a rate. Raises Unreadable where they jump."""
+    """The rules with a rate limit. Raises Unreadable for a jump."""
     if any(rule.verdict in {JUMP, GOTO, RETURN} for rule in rules):
         raise Unreadable(line, "what a limited rate decides about a jump is not known here")
     return [replace(rule, limited=True) for rule in rules]
 
 
 def _must_load(line: int, name: str, kinds: list[str], words: set[str], spread: str) -> None:
-    """Raises Unreadable for a set that nft refuses: without a type, or with the range ``spread`` and no intervals."""
+    """Raise Unreadable for a set without a type, or with the range ``spread`` and no flag ``interval``."""
     if not kinds:
         raise Unreadable(line, f"{shown(name)} has no type: nft loads none of the file")
     if spread and "interval" not in words:
         raise Unreadable(line, f"{shown(name)} has {spread} and no flag interval: nft loads none of the file")
 
 
-def _must_be_apart(
-    line: int, name: str, elements: list[tuple[tuple[Ranges, ...], str, str]], *, merges: bool, is_map: bool
-) -> None:
-    """Raises Unreadable for elements that nft refuses: of a set those that overlap, of a map equal ones too."""
-    bounds = sorted(bound for element, _, _ in elements if len(element) == 1 for bound in element[0].bounds)
-    for (low, high), after in pairwise(bounds):
-        if after[0] <= high and (is_map or not (merges or after == (low, high))):
-            raise Unreadable(line, f"elements of {shown(name)} overlap: nft loads none of the file")
-    joined = [element for element, _, _ in elements if len(element) > 1]
-    for one, other in combinations(joined, 2):
-        if (is_map or one != other) and all(a & b for a, b in zip(one, other, strict=True)):
-            raise Unreadable(line, f"elements of {shown(name)} overlap: nft loads none of the file")
+def _must_not_overlap(line: int, name: str, entries: list[_Entry], *, merges: bool, is_map: bool) -> None:
+    """Raise Unreadable for overlapping elements; a map may not have equal ones either.
+
+    ``merges`` is the flag ``auto-merge`` of a set of single values, which makes nft join them.
+    """
+    intervals: list[Interval] = []
+    concatenations = []
+    for entry in entries:
+        if len(entry.values) == 1:
+            intervals += entry.values[0].bounds
+        else:
+            concatenations.append(entry.values)
+    overlap = Unreadable(line, f"elements of {shown(name)} overlap: nft loads none of the file")
+    for interval, following in pairwise(sorted(intervals)):
+        is_overlapping = following[0] <= interval[1]
+        is_allowed = not is_map and (merges or following == interval)
+        if is_overlapping and not is_allowed:
+            raise overlap
+    for values, other_values in combinations(concatenations, 2):
+        if values == other_values and not is_map:
+            continue
+        if all(a & b for a, b in zip(values, other_values, strict=True)):
+            raise overlap
 
 
 class _FileReader:
+    """Reads one file, table by table; ``sets`` and ``maps`` are those of the current table."""
+
     def __init__(self, reader: Reader, interfaces: InterfaceNumbers) -> None:
         self.reader = reader
         self.interfaces = interfaces
         self.sets: Sets = {}
-        self.maps: dict[str, tuple[list[str], list[tuple[tuple[Ranges, ...], str, str]]]] = {}
+        self.maps: dict[str, tuple[list[str], list[_Entry]]] = {}
 
     def file(self) -> Ruleset:
         tables: list[Table] = []
@@ -113,19 +124,19 @@ class _FileReader:
                 declared.remove(table)
                 emptied.add(table)
             elif self._is_declaration_ahead():
-                declared.add(self._named_table())  # makes it where there is none, so that it can be deleted
+                declared.add(self._named_table())  # creates a missing table, so that it can be deleted
             else:
                 self.reader.expect("table")
                 new_table = self._table()
                 if any((new_table.family, new_table.name) == (table.family, table.name) for table in tables):
-                    # nft would join the two: elements, rules and policies of the second change the first
+                    # nft would join them: elements, rules and policies of the second change the first
                     raise Unreadable(new_table.line, f"table {new_table.family} {new_table.name} is there twice")
                 tables.append(new_table)
             self.reader.end()
         return Ruleset(tuple(tables), flushes, frozenset(emptied))
 
     def _is_declaration_ahead(self) -> bool:
-        """Whether a table follows that has no body."""
+        """Whether a table without a body follows."""
         ahead = 1
         while self.reader.peek(ahead) not in _END and self.reader.peek(ahead) not in {"", "{"}:
             ahead += 1
@@ -144,18 +155,20 @@ class _FileReader:
         self.reader.expect("{")
         self.reader.skip("\n", ";")
         while not self.reader.take("}"):
-            what = self.reader.expect("set", "map", "chain")
-            if what == "chain":
+            kind = self.reader.expect("set", "map", "chain")
+            if kind == "chain":
                 chain = self._chain()
                 if chain.name in chains:
                     raise Unreadable(chain.line, f"chain {shown(chain.name)} is there twice")
                 chains[chain.name] = chain
             else:
-                self._set(is_map=what == "map")
+                self._set(is_map=kind == "map")
             self.reader.end()
+        # nft jumps to no base chain.
+        targets = {name for name, chain in chains.items() if not chain.hook}
         for chain in chains.values():
             for rule in chain.rules:
-                if rule.target and (rule.target not in chains or chains[rule.target].hook):
+                if rule.target and rule.target not in targets:
                     raise Unreadable(rule.line, f"there is no chain {shown(rule.target)} to go to")
         return Table(family=family, name=name, line=line, chains=chains)
 
@@ -164,7 +177,7 @@ class _FileReader:
         if name in self.sets or name in self.maps:
             raise Unreadable(line, f"{shown(name)} is there twice")
         kinds: list[str] = []
-        elements: list[tuple[tuple[Ranges, ...], str, str]] = []
+        entries: list[_Entry] = []
         words: set[str] = set()
         spread = ""
         self.reader.expect("{")
@@ -180,15 +193,15 @@ class _FileReader:
                 comment(self.reader)
             elif word == "elements":
                 spread = "" if "iif" in kinds else self._spread()
-                elements = self._elements(kinds, is_map=is_map)
+                entries = self._elements(kinds, is_map=is_map)
             if word != "elements" or self.reader.peek() != "}":
                 self.reader.end()
         _must_load(line, name, kinds, words, spread)
-        _must_be_apart(line, name, elements, merges="auto-merge" in words, is_map=is_map)
+        _must_not_overlap(line, name, entries, merges="auto-merge" in words, is_map=is_map)
         if is_map:
-            self.maps[name] = kinds, elements
+            self.maps[name] = kinds, entries
         else:
-            self.sets = {**self.sets, name: (kinds, [element for element, _, _ in elements])}
+            self.sets = {**self.sets, name: (kinds, [entry.values for entry in entries])}
 
     def _flags(self) -> set[str]:
         flags = {self.reader.expect("interval", "constant")}
@@ -196,7 +209,7 @@ class _FileReader:
             flags.add(self.reader.expect("interval", "constant"))
         return flags
 
-    def _elements(self, kinds: list[str], *, is_map: bool) -> list[tuple[tuple[Ranges, ...], str, str]]:
+    def _elements(self, kinds: list[str], *, is_map: bool) -> list[_Entry]:
         self.reader.expect("=")
         line = self.reader.line
         self.reader.expect("{")
@@ -205,7 +218,7 @@ class _FileReader:
         return self._entries(kinds, is_map=is_map)
 
     def _spread(self) -> str:
-        """The first element ahead that is a prefix or a range, "" where none is."""
+        """The first prefix or range among the elements ahead, "" for none."""
         ahead = 0
         while (word := self.reader.peek(ahead)) not in {"}", ""}:
             if re.fullmatch(r"[0-9a-fA-F.:]+(?:/\d+|-[0-9a-fA-F.:]+)", word):
@@ -227,23 +240,24 @@ class _FileReader:
             self.reader.expect("verdict")
         return kinds
 
-    def _entries(self, kinds: list[str], *, is_map: bool) -> list[tuple[tuple[Ranges, ...], str, str]]:
-        """The elements up to the closing brace; those of a map with verdict and target. No line between is empty: nft
-        loads none of such a file.
+    def _entries(self, kinds: list[str], *, is_map: bool) -> list[_Entry]:
+        """The elements up to the closing brace; those of a map with verdict and target.
+
+        Raises Unreadable for an empty line between them, as nft loads none of such a file.
         """
         matches = self._matches()
         line = self.reader.line
         entries = []
         self.reader.take("\n")
         while not self.reader.take("}"):
-            element = matches.element(kinds)
+            values = matches.element(kinds)
             if self.reader.take("counter"):
                 counted(self.reader)
             verdict, target = NONE, ""
             if is_map:
                 self.reader.expect(":")
                 verdict, target = self._verdict()
-            entries.append((element, verdict, target))
+            entries.append(_Entry(values, verdict, target))
             self.reader.take("\n")
             if self.reader.peek() != "}":
                 self.reader.expect(",")
@@ -310,7 +324,7 @@ class _FileReader:
         limited, rules, verdict, target = False, list[Rule](), NONE, ""
         while self.reader.peek() not in _END and self.reader.peek():
             word = self.reader.peek()
-            if self.reader.take("comment"):  # a rule ends with it
+            if self.reader.take("comment"):  # the last statement of a rule
                 comment(self.reader)
                 break
             if verdict:
@@ -322,12 +336,12 @@ class _FileReader:
                     rules = self._mapped(line, boxes, matches)
                     verdict = "vmap"
                     continue
-                boxes = _meets(boxes, matches.match())
+                boxes = common_boxes(boxes, matches.match())
             elif word in _VERDICTS:
                 verdict, target = self._verdict()
             else:
                 limited |= statement(self.reader)
-        if not boxes and not verdict:  # of one with a verdict it is told that it never decides
+        if not boxes and not verdict:  # a rule with a verdict is reported as idle
             raise Unreadable(line, "no packet is what this rule asks for all at once: nft may load none of the file")
         if verdict != "vmap":
             rules = [Rule(line=line, matches=tuple(boxes), verdict=verdict, target=target)]
@@ -342,18 +356,18 @@ class _FileReader:
         return self.reader.peek(ahead) == "vmap"
 
     def _mapped(self, line: int, boxes: list[Box], matches: MatchReader) -> list[Rule]:
-        """A verdict map as one rule for each of its entries; no packet has two."""
+        """The rules of a verdict map, one an entry; entries do not overlap."""
         keys = matches.keys()
         self.reader.expect("vmap")
         if self.reader.take("{"):
             entries = self._entries([kind for kind, _ in keys], is_map=True)
-            _must_be_apart(line, "the map", entries, merges=False, is_map=True)
+            _must_not_overlap(line, "the map", entries, merges=False, is_map=True)
         else:
             entries = list(matches.named(keys, self.maps, "map"))
         rules = []
-        for element, verdict, target in entries:
-            matched = _meets(boxes, matches.boxes(keys, [element]))
-            rules.append(Rule(line=line, matches=tuple(matched), verdict=verdict, target=target))
+        for entry in entries:
+            matched = common_boxes(boxes, matches.boxes(keys, [entry.values]))
+            rules.append(Rule(line=line, matches=tuple(matched), verdict=entry.verdict, target=entry.target))
         return rules
 
     def _verdict(self) -> tuple[str, str]:
@@ -363,7 +377,9 @@ class _FileReader:
         if word == "reject":
             rejected(self.reader)
             return DROP, ""
-        return (NONE, "") if word == "continue" else (word, "")
+        if word == "continue":
+            return NONE, ""
+        return word, ""
 
     def _matches(self) -> MatchReader:
         return MatchReader(self.reader, self.interfaces, self.sets)

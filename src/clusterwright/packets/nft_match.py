@@ -1,4 +1,4 @@
-"""The matching half of nftables rules: expressions, each as the packets that it takes."""
+"""Match expressions of nftables rules as sets of packets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from clusterwright.packets.boxes import (
     WHOLE,
     Box,
     box,
-    meet,
+    common_boxes,
 )
 from clusterwright.packets.filters import InterfaceNumbers
 from clusterwright.packets.ranges import Ranges, values
@@ -32,12 +32,12 @@ Element = TypeVar("Element")
 Named = Mapping[str, tuple[Sequence[str], Sequence[Element]]]
 """Sets or maps of a table by name: the kinds of their fields, and their elements."""
 Sets = Named[tuple[Ranges, ...]]
-# What may be compared with one set; an interface's number with none that is known here.
+# Kinds of fields by the kind of the set that they are compared with; no set here holds interface numbers.
 _COMPARED = {"dst4": "src4", "dst6": "src6", "sport": "dport", "oif": "iif"}
 WITH_PORTS = {"tcp": values(TCP), "udp": values(UDP), "sctp": values(132), "dccp": values(33), "udplite": values(136)}
 _NOT_LATER = values(0, 1)
 _REACHABLE = WHOLE[ORIGIN] - values(UNREACHABLE)
-# What an expression compares, and what a packet must be for it to be compared at all.
+# By expression the kind of the compared field, and the packets that have this field.
 _KEYS: Mapping[tuple[str, ...], tuple[str, Box]] = {
     ("iif",): ("index in", WHOLE),
     ("iifname",): ("iif", WHOLE),
@@ -68,7 +68,7 @@ _KEYS: Mapping[tuple[str, ...], tuple[str, Box]] = {
     ("th", "dport"): ("dport", box(fragment=_NOT_LATER)),
 }
 _FIRST = frozenset(key[0] for key in _KEYS) | {"fib"}
-# What a question to the routing table says of a packet's source, by its answer.
+# By ``fib`` expression and its result, the origins of the packet's source.
 _ORIGIN: Mapping[str, Mapping[str, Ranges]] = {
     "fib saddr type": {"local": values(OWN, OWN_ELSEWHERE)},
     "fib saddr . oif type": {"local": values(OWN)},
@@ -78,7 +78,7 @@ _ORIGIN: Mapping[str, Mapping[str, Ranges]] = {
 
 
 class MatchReader:
-    """Reads expressions of one table, whose sets it knows."""
+    """Reads expressions of one table with these sets."""
 
     def __init__(self, reader: Reader, interfaces: InterfaceNumbers, sets: Sets) -> None:
         self.reader = reader
@@ -109,15 +109,15 @@ class MatchReader:
             return matched
         if len(keys) > 1:
             raise Unreadable(line, 'a concatenation with "!=" is not known here')
-        kind, needs = keys[0]
-        at = FIELD_OF[kind]
-        taken = Ranges(())
+        kind, packets_with_field = keys[0]
+        field = FIELD_OF[kind]
+        matched_values = Ranges(())
         for candidate in matched:
-            taken |= candidate[at]
-        return _limited([needs], at, WHOLE[at] - taken)
+            matched_values |= candidate[field]
+        return _limited([packets_with_field], field, WHOLE[field] - matched_values)
 
     def keys(self) -> list[tuple[str, Box]]:
-        """The fields that a match or a verdict map compares, joined by dots."""
+        """The fields compared by a match or a verdict map, joined by dots."""
         keys_read = [self._key()]
         while self.reader.take("."):
             keys_read.append(self._key())
@@ -137,31 +137,35 @@ class MatchReader:
     def _elements(self, keys: list[tuple[str, Box]]) -> list[tuple[Ranges, ...]]:
         if self.reader.peek().startswith("@"):
             return list(self.named(keys, self.sets, "set"))
+        kinds = [kind for kind, _ in keys]
         if self.reader.take("{"):
-            elements = []
-            if self.reader.peek() == "}":
-                raise Unreadable(self.reader.line, "there are no elements: nft loads none of the file")
-            while not self.reader.take("}"):
-                self.reader.take("\n")
-                elements.append(self.element([kind for kind, _ in keys]))
-                self.reader.take("\n")
-                if self.reader.peek() != "}":
-                    self.reader.expect(",")
-                self.reader.take("\n")
-            return elements
-        elements = [self.element([kind for kind, _ in keys])]
-        while self.reader.peek() == "," and keys[0][0] == "ct":  # states are bits, and nft has lists of bits alone
+            return self._anonymous_set(kinds)
+        elements = [self.element(kinds)]
+        while self.reader.peek() == "," and kinds[0] == "ct":  # states are bits, and nft has lists only of bits
             self.reader.next()
-            elements.append(self.element([kind for kind, _ in keys]))
+            elements.append(self.element(kinds))
         return elements
 
-    def named(self, keys: list[tuple[str, Box]], elements_by_name: Named[Element], what: str) -> Sequence[Element]:
-        """The elements of the set or map that the next word names."""
+    def _anonymous_set(self, kinds: list[str]) -> list[tuple[Ranges, ...]]:
+        elements = []
+        if self.reader.peek() == "}":
+            raise Unreadable(self.reader.line, "there are no elements: nft loads none of the file")
+        while not self.reader.take("}"):
+            self.reader.take("\n")
+            elements.append(self.element(kinds))
+            self.reader.take("\n")
+            if self.reader.peek() != "}":
+                self.reader.expect(",")
+            self.reader.take("\n")
+        return elements
+
+    def named(self, keys: list[tuple[str, Box]], elements_by_name: Named[Element], noun: str) -> Sequence[Element]:
+        """The elements of the set or map named by the next word."""
         line, word = self.reader.line, self.reader.peek()
         self.reader.next()
         kinds, elements = elements_by_name.get(word[1:] if word.startswith("@") else "", ((), ()))
         if not kinds:
-            raise Unreadable(line, f"there is no {what} {shown(word.removeprefix('@'))} above")
+            raise Unreadable(line, f"there is no {noun} {shown(word.removeprefix('@'))} above")
         if list(kinds) != [_COMPARED.get(kind, kind) for kind, _ in keys]:
             raise Unreadable(line, f"the elements of {shown(word[1:])} are of another type: nft loads none of the file")
         return elements
@@ -169,8 +173,8 @@ class MatchReader:
     def element(self, kinds: list[str]) -> tuple[Ranges, ...]:
         """One element of a set: values joined by dots."""
         values_read = []
-        for at, kind in enumerate(kinds):
-            if at:
+        for index, kind in enumerate(kinds):
+            if index:
                 self.reader.expect(".")
             word = self.reader.next()
             try:
@@ -180,50 +184,49 @@ class MatchReader:
         return tuple(values_read)
 
     def boxes(self, keys: list[tuple[str, Box]], elements: list[tuple[Ranges, ...]]) -> list[Box]:
-        """The packets whose fields have one of these values."""
-        needs: list[Box] = [WHOLE]
-        for _, need in keys:
-            common = (meet(candidate, need) for candidate in needs)
-            needs = [both for both in common if both is not None]
+        """The packets with one of these values in the compared fields."""
+        comparable: list[Box] = [WHOLE]
+        for _, packets_with_field in keys:
+            comparable = common_boxes(comparable, [packets_with_field])
         if len(keys) == 1:
-            taken = Ranges(())
-            for (only,) in elements:
-                taken |= only
-            return _limited(needs, FIELD_OF[keys[0][0]], taken)
+            values_of_all = Ranges(())
+            for (values_of_element,) in elements:
+                values_of_all |= values_of_element
+            return _limited(comparable, FIELD_OF[keys[0][0]], values_of_all)
         boxes = []
         for element in elements:
-            left = needs
-            for (kind, _), wanted in zip(keys, element, strict=True):
-                left = _limited(left, FIELD_OF[kind], wanted)
-            boxes += left
+            matched = comparable
+            for (kind, _), values_of_field in zip(keys, element, strict=True):
+                matched = _limited(matched, FIELD_OF[kind], values_of_field)
+            boxes += matched
         return boxes
 
     def _origin(self) -> Ranges:
-        """What the routing table says of the source: whether the address is the machine's own, and where it leads."""
+        """The origins of a source by a ``fib`` expression."""
         line = self.reader.line
         tokens = [self.reader.next().text for _ in range(2)]
         while self.reader.take("."):
             tokens += [".", self.reader.next().text]
-        question = " ".join((*tokens, self.reader.next().text))
+        expression = " ".join((*tokens, self.reader.next().text))
         negated = self.reader.take("!=")
         self.reader.take("==")
-        value = self.reader.next().text
-        if question not in _ORIGIN or value not in _ORIGIN[question]:
-            raise Unreadable(line, f"{shown(f'{question} {value}')} is an expression that is not known here")
-        origins = _ORIGIN[question][value]
+        result = self.reader.next().text
+        if expression not in _ORIGIN or result not in _ORIGIN[expression]:
+            raise Unreadable(line, f"{shown(f'{expression} {result}')} is an expression that is not known here")
+        origins = _ORIGIN[expression][result]
         return WHOLE[ORIGIN] - origins if negated else origins
 
     def _fragments(self) -> list[Box]:
         line = self.reader.line
         words = " ".join(self.reader.next().text for _ in range(6))
-        wanted = {
+        fragments = {
             "ip frag-off & 0x1fff != 0": values(2),
             "ip frag-off & 0x1fff == 0": values(0, 1),
             "ip frag-off & 0x3fff != 0": values(1, 2),
         }
-        if words not in wanted:
+        if words not in fragments:
             raise Unreadable(line, f"{shown(words)} is an expression that is not known here")
-        return [box(family=V4, fragment=wanted[words])]
+        return [box(family=V4, fragment=fragments[words])]
 
     def _flags(self) -> list[Box]:
         """``tcp flags & MASK == VALUE``, or with ``!=``."""
@@ -232,9 +235,9 @@ class MatchReader:
         self.reader.expect("&")
         mask = self._bits()
         negated = self.reader.expect("==", "!=") == "!="
-        wanted = self._bits()
-        taken = values(*(flags for flags in range(256) if (flags & mask == wanted) is not negated))
-        return _limited([box(proto=values(TCP), fragment=_NOT_LATER)], FLAGS, taken)
+        bits = self._bits()
+        matched = values(*(flags for flags in range(256) if (flags & mask == bits) is not negated))
+        return _limited([box(proto=values(TCP), fragment=_NOT_LATER)], FLAGS, matched)
 
     def _bits(self) -> int:
         inside = self.reader.take("(")
@@ -254,10 +257,11 @@ class MatchReader:
         return bits
 
 
-def _limited(boxes: list[Box], at: int, wanted: Ranges) -> list[Box]:
+def _limited(boxes: list[Box], field: int, field_values: Ranges) -> list[Box]:
+    """The boxes with only these values in one field."""
     limited = []
     for candidate in boxes:
-        both = candidate[at] & wanted
-        if both:
-            limited.append((*candidate[:at], both, *candidate[at + 1 :]))
+        common = candidate[field] & field_values
+        if common:
+            limited.append((*candidate[:field], common, *candidate[field + 1 :]))
     return limited

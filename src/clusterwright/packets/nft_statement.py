@@ -1,7 +1,7 @@
-"""Statements of nftables rules that decide nothing, and how packets are refused: read strictly.
+"""Strict reading of nftables statements without a verdict, and of the options of ``reject``.
 
-nft loads none of a file that has one word too many, so that a statement which is passed over loosely here would let a
-filter count that is not in force.
+nft loads none of a file with one word too many. Accepting such a statement here would count a filter as in force that
+is not loaded.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ _LONGEST_COMMENT = 128  # libnftnl, udata.h: NFTNL_UDATA_COMMENT_MAXLEN
 _LONGEST_PREFIX = 127  # linux/netfilter/nf_log.h: NF_LOG_PREFIXLEN, with the zero at its end
 _LEVELS = ("emerg", "alert", "crit", "err", "warn", "notice", "info", "debug")
 _RATE = re.compile(r"[1-9]\d{0,8}/(?:second|minute|hour|day|week)", re.A)
-# Reasons that go with both IP versions; others make a rule one of the packets of one version, or of TCP, alone.
+# Reasons for both IP versions; others limit the rule to packets of one version, or to TCP.
 _REASONS = ("port-unreachable", "admin-prohibited", "no-route", "host-unreachable")
 
 
 def comment(reader: Reader) -> None:
-    """Past a comment's text."""
+    """Read the text of a comment."""
     reader.quoted(_LONGEST_COMMENT)
 
 
 def counted(reader: Reader) -> None:
-    """Past what a counter counted."""
+    """Read the values of a counter."""
     if reader.take("packets"):
         reader.number()
         reader.expect("bytes")
@@ -32,7 +32,7 @@ def counted(reader: Reader) -> None:
 
 
 def rejected(reader: Reader) -> None:
-    """Past what a rejecting rule answers."""
+    """Read the options of ``reject``."""
     if reader.take("with"):
         reader.expect("icmpx")
         reader.take("type")
@@ -40,7 +40,7 @@ def rejected(reader: Reader) -> None:
 
 
 def statement(reader: Reader) -> bool:
-    """Past a statement that decides nothing; True when it makes the rule match only sometimes. Raises Unreadable."""
+    """Read a statement without a verdict; True for a rate limit. Raises Unreadable."""
     word = reader.next()
     if word.text == "counter" and not word.quoted:
         counted(reader)
@@ -62,14 +62,16 @@ def statement(reader: Reader) -> bool:
 
 
 def _logged(reader: Reader) -> None:
-    """Past the options of a log; nft takes each once, and no level where a group of listeners is told."""
-    left = {"prefix", "level", "group"}
-    while reader.peek() in left:
-        option = reader.expect(*left)
-        left -= {option} if option == "prefix" else {"level", "group"}
+    """Read the options of a log. nft takes each once, and a level or a group of listeners, not both."""
+    remaining = {"prefix", "level", "group"}
+    while reader.peek() in remaining:
+        option = reader.expect(*remaining)
         if option == "prefix":
+            remaining -= {"prefix"}
             reader.quoted(_LONGEST_PREFIX)
-        elif option == "level":
+            continue
+        remaining -= {"level", "group"}
+        if option == "level":
             reader.expect(*_LEVELS)
         else:
             reader.number()

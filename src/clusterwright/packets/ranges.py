@@ -1,4 +1,4 @@
-"""Sets of integers as sorted, disjoint intervals: the values that one field of a packet may take."""
+"""Sets of integers as sorted, disjoint intervals: the possible values of a packet's field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Interval = tuple[int, int]  # both ends belong to it
 class Ranges:
     """An immutable set of integers. ``bounds`` are its intervals, sorted, disjoint and not adjacent.
 
-    The hash is kept, as sets of thousands of addresses are looked up again and again.
+    The hash is stored, as sets of thousands of addresses are looked up many times.
     """
 
     __slots__ = ("_hash", "bounds")
@@ -33,11 +33,16 @@ class Ranges:
         return bool(self.bounds)
 
     def __contains__(self, value: int) -> bool:
-        at = bisect_right(self.bounds, (value, value))  # an interval that begins there and goes on comes behind
-        return (at > 0 and value <= self.bounds[at - 1][1]) or (at < len(self.bounds) and self.bounds[at][0] == value)
+        index = bisect_right(self.bounds, (value, value))  # a longer interval that begins at ``value`` sorts after it
+        if index > 0 and value <= self.bounds[index - 1][1]:
+            return True
+        return index < len(self.bounds) and self.bounds[index][0] == value
 
     def __repr__(self) -> str:
-        return "{" + ", ".join(f"{low}" if low == high else f"{low}-{high}" for low, high in self.bounds) + "}"
+        intervals = []
+        for low, high in self.bounds:
+            intervals.append(f"{low}" if low == high else f"{low}-{high}")
+        return "{" + ", ".join(intervals) + "}"
 
     def __and__(self, other: Ranges) -> Ranges:
         return self if self is other else _meet(self, other)
@@ -49,7 +54,7 @@ class Ranges:
         return EMPTY if self is other else _minus(self, other)
 
     def size(self) -> int:
-        """How many integers belong to it."""
+        """The number of integers in the set."""
         return sum(high - low + 1 for low, high in self.bounds)
 
 
@@ -57,7 +62,7 @@ EMPTY = Ranges(())
 
 
 def ranges(intervals: Iterable[Interval]) -> Ranges:
-    """The union of intervals in any order, which may overlap."""
+    """The union of intervals, in any order and overlapping or not."""
     merged: list[Interval] = []
     for low, high in sorted(intervals):
         if merged and low <= merged[-1][1] + 1:
@@ -78,18 +83,22 @@ def _meet(a: Ranges, b: Ranges) -> Ranges:
     if a == b:
         return a
     intervals: list[Interval] = []
-    one, other = a.bounds, b.bounds
+    bounds_a, bounds_b = a.bounds, b.bounds
     i = j = 0
-    while i < len(one) and j < len(other):
-        low, high = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
+    while i < len(bounds_a) and j < len(bounds_b):
+        low, high = max(bounds_a[i][0], bounds_b[j][0]), min(bounds_a[i][1], bounds_b[j][1])
         if low <= high:
             intervals.append((low, high))
-        if one[i][1] < other[j][1]:
+        if bounds_a[i][1] < bounds_b[j][1]:
             i += 1
         else:
             j += 1
     bounds = tuple(intervals)
-    return a if bounds == one else b if bounds == other else Ranges(bounds)
+    if bounds == bounds_a:
+        return a
+    if bounds == bounds_b:
+        return b
+    return Ranges(bounds)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -100,12 +109,12 @@ def _minus(a: Ranges, b: Ranges) -> Ranges:
     for low, high in a.bounds:
         while j < len(cuts) and cuts[j][1] < low:
             j += 1
-        at, start = j, low
-        while at < len(cuts) and cuts[at][0] <= high:
-            if cuts[at][0] > start:
-                intervals.append((start, cuts[at][0] - 1))
-            start = cuts[at][1] + 1
-            at += 1
+        index, start = j, low
+        while index < len(cuts) and cuts[index][0] <= high:
+            if cuts[index][0] > start:
+                intervals.append((start, cuts[index][0] - 1))
+            start = cuts[index][1] + 1
+            index += 1
         if start <= high:
             intervals.append((start, high))
     bounds = tuple(intervals)

@@ -14,7 +14,7 @@ _WORD = re.compile(
 )
 
 
-# Words of nft's own that stand where a name may: it then reads no name.
+# Keywords of nft, which it does not read as names.
 _RESERVED = re.compile(
     r"accept|add|and|arp|auto-merge|bridge|burst|bytes|chain|comment|constant|continue|counter|create|ct"
     r"|delete|describe|destroy|dnat|drop|dynamic|element|elements|ether|export|fib|flags|flow|flowtable"
@@ -27,7 +27,7 @@ _RESERVED = re.compile(
 
 
 class Unreadable(Exception):
-    """Text whose meaning is not known here, at a line; nothing is ever passed over."""
+    """Text of unknown meaning at a line; no reader skips such text."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class Unreadable(Exception):
 
 
 class Token(NamedTuple):
-    """A word, a sign or a quoted text; ``quoted`` texts come without their quotes."""
+    """A word, a sign or a quoted string; ``text`` has no quotes."""
 
     text: str
     line: int
@@ -43,64 +43,66 @@ class Token(NamedTuple):
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The words of a file; the end of a line is a word of its own. Raises Unreadable."""
+    """The tokens of a file; the end of a line is one too. Raises Unreadable."""
     tokens: list[Token] = []
-    at, line = 0, 1
-    while at < len(text):
-        match = _WORD.match(text, at)
+    offset, line = 0, 1
+    while offset < len(text):
+        match = _WORD.match(text, offset)
         if match is None:
-            raise Unreadable(line, f"{text[at]!r} cannot be read")
+            raise Unreadable(line, f"{text[offset]!r} cannot be read")
         value = match[0]
         if match.lastgroup == "text":
             tokens.append(Token(value[1:-1], line, quoted=True))
         elif match.lastgroup != "skip":
             tokens.append(Token(value, line))
         line += value.count("\n")
-        at = match.end()
+        offset = match.end()
     return tokens
 
 
 class Reader:
-    """Walks over words. Every method raises Unreadable at the line where something else stands than was asked for."""
+    """Reads tokens in order. Methods raise Unreadable at the line of an unexpected token."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
-        self._at = 0
+        self._index = 0
 
     @property
     def line(self) -> int:
         """The line of the next word."""
-        return self._tokens[min(self._at, len(self._tokens) - 1)].line if self._tokens else 1
+        if not self._tokens:
+            return 1
+        return self._tokens[min(self._index, len(self._tokens) - 1)].line
 
     def peek(self, ahead: int = 0) -> str:
-        """The text of a word to come, "" at the end. A quoted one keeps its quotes: it is none of nft's own words."""
-        at = self._at + ahead
-        if at >= len(self._tokens):
+        """The text of a word ahead, "" at the end. A quoted one keeps its quotes: it is no keyword of nft."""
+        index = self._index + ahead
+        if index >= len(self._tokens):
             return ""
-        word = self._tokens[at]
+        word = self._tokens[index]
         return f'"{word.text}"' if word.quoted else word.text
 
     def next(self) -> Token:
         """The next word."""
-        if self._at >= len(self._tokens):
+        if self._index >= len(self._tokens):
             raise Unreadable(self.line, "the file ends in the middle of a statement")
-        self._at += 1
-        return self._tokens[self._at - 1]
+        self._index += 1
+        return self._tokens[self._index - 1]
 
     def skip(self, *texts: str) -> None:
-        """Passes over any number of these words."""
+        """Skip any number of these words."""
         while self.peek() in texts and self.peek():
-            self._at += 1
+            self._index += 1
 
     def take(self, text: str) -> bool:
-        """True, and past it, when the next word is this one."""
+        """Read the next word if it is ``text``; True in this case."""
         if self.peek() != text:
             return False
-        self._at += 1
+        self._index += 1
         return True
 
     def expect(self, *texts: str) -> str:
-        """The next word, which must be one of these."""
+        """Read one of these words."""
         token, line = self.peek(), self.line
         self.next()
         if token not in texts:
@@ -108,32 +110,33 @@ class Reader:
         return token
 
     def end(self) -> None:
-        """Past the end of a statement, and the empty ones behind it; one at the file's end needs none."""
+        """Read the end of a statement and empty ones after it; the end of the file ends a statement too."""
         if self.peek():
             self.expect("\n", ";")
         self.skip("\n", ";")
 
-    def quoted(self, most: int) -> None:
-        """Past a text in quotes, of at most so many bytes."""
+    def quoted(self, max_bytes: int) -> None:
+        """Read a quoted string of at most ``max_bytes`` bytes."""
         word = self.next()
-        if not word.quoted or len(word.text.encode()) > most:
-            raise Unreadable(word.line, f"{shown(word.text)} is no text in quotes of at most {most} bytes")
+        if not word.quoted or len(word.text.encode()) > max_bytes:
+            raise Unreadable(word.line, f"{shown(word.text)} is no text in quotes of at most {max_bytes} bytes")
 
     def identifier(self) -> str:
         """The name of a table, a chain or a set."""
         word = self.next()
-        if word.quoted or _RESERVED.fullmatch(word.text) or not re.fullmatch(r"[A-Za-z][\w./-]*", word.text, re.A):
+        is_reserved = word.quoted or _RESERVED.fullmatch(word.text)
+        if is_reserved or not re.fullmatch(r"[A-Za-z][\w./-]*", word.text, re.A):
             raise Unreadable(word.line, f"{shown(word.text)} is no name")
         return word.text
 
     def number(self) -> int:
         """The next word as a number."""
         word = self.next()
-        if not re.fullmatch(r"0|[1-9]\d*", word.text, re.A):  # with a zero before it nft reads an octal one
+        if not re.fullmatch(r"0|[1-9]\d*", word.text, re.A):  # nft reads a number with a leading zero as octal
             raise Unreadable(word.line, f"{shown(word.text)} is no number")
         return int(word.text)
 
 
 def shown(text: str) -> str:
-    """A word for people."""
+    """A word as messages quote it."""
     return "the end of the line" if text == "\n" else f'"{text}"'

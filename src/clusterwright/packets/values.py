@@ -1,4 +1,4 @@
-"""The values that fields are compared with in nftables: addresses, ports, protocols, ICMP types, states."""
+"""Values in nftables expressions: addresses, ports, protocols, ICMP types, connection states."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from clusterwright.packets.ranges import Ranges, ranges, values
 PROTOCOLS = {"icmp": 1, "igmp": 2, "tcp": 6, "udp": 17, "ipv6-icmp": 58, "icmpv6": 58, "sctp": 132, "dccp": 33}
 PROTOCOLS |= {"esp": 50, "ah": 51, "gre": 47, "udplite": 136, "vrrp": 112}
 TCP_FLAGS = {"fin": 1, "syn": 2, "rst": 4, "psh": 8, "ack": 16, "urg": 32, "ecn": 64, "cwr": 128}
-# Numbers of RFC 792 and RFC 4443, 4861, 2710, 3810, by the names that nft gives them.
+# Numbers of RFC 792 and RFC 4443, 4861, 2710, 3810 by their names in nft.
 ICMP_TYPES = {
     "echo-reply": 0,
     "destination-unreachable": 3,
@@ -70,14 +70,14 @@ _NAMES: Mapping[str, Mapping[str, int]] = {
     "proto": PROTOCOLS,
     "icmp": ICMP_TYPES,
     "icmpv6": ICMP6_TYPES,
-    "ct": {name: at for at, name in enumerate(CT_STATES)},
+    "ct": {name: number for number, name in enumerate(CT_STATES)},
     "family": _FAMILIES,
     "flags": TCP_FLAGS,
 }
 _LONGEST_NAME = 15  # linux/if.h: IFNAMSIZ, with the zero at its end
 _TOP = {"port": 65535, "proto": 255, "icmp": 255, "icmpv6": 255, "hops": 255, "flags": 255}
 
-# What each kind of value is kept in: the field of a packet.
+# Fields of a packet by kind of value.
 FIELD_OF: Mapping[str, int] = {
     "iif": IIF,
     "oif": OIF,
@@ -100,7 +100,7 @@ FIELD_OF: Mapping[str, int] = {
 
 
 def value_of(kind: str, text: str, interfaces: Callable[..., Ranges]) -> Ranges:
-    """The set that one element of a kind stands for. Raises ValueError, saying what is wrong."""
+    """The values of one element of a set. Raises ValueError with the mistake."""
     if kind in ("index in", "index out") and text != "lo":
         raise ValueError(
             f'an interface is asked for by the number that "{text}" has when the file is loaded, and none is loaded '
@@ -118,7 +118,7 @@ def value_of(kind: str, text: str, interfaces: Callable[..., Ranges]) -> Ranges:
     if text in names:
         return values(names[text])
     top = _TOP.get("port" if kind in ("sport", "dport") else kind)
-    # With a zero before it nft reads an octal number.
+    # nft reads a number with a leading zero as octal.
     match = re.fullmatch(r"(0|[1-9]\d*)(?:-(0|[1-9]\d*))?", text, re.A)
     if match is None or top is None:
         raise ValueError(f'"{text}" is no value that is known here')
@@ -161,4 +161,5 @@ def _address(text: str, version: int) -> int:
 
 def everywhere(version: int) -> Ranges:
     """All addresses of an IP version."""
-    return Ranges(((0, (1 << (32 if version == 4 else 128)) - 1),))
+    bits = 32 if version == 4 else 128
+    return Ranges(((0, (1 << bits) - 1),))
