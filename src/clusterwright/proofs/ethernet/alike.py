@@ -1,12 +1,11 @@
-"""Parts of a fabric that are alike, such as its pods: the routes to one stand for the routes to all others.
+"""Equivalent parts of a fabric, such as its pods: the routes to one represent the routes to all others.
 
-Below some tier a fabric falls into parts that only switches above join. Two parts are alike where the routers of one,
-in their order, have the cables, sessions, policies and prefixes of the other, and AS numbers that are equal to the
-same ones. Exchanging two such parts changes nothing that spreads, so the prefixes of one part of each kind are
-enough. Seen from there, all other parts of a kind carry the same routes: one of them stands for all, and its routes
-to switches above count as often. Nothing is assumed of parts: a part that differs in anything is of a kind of its
-own. A prefix that routers or lists of several parts name belongs to none of them, and is followed through the whole
-fabric.
+Below a tier, a fabric consists of parts connected only by the switches above. Two parts are equivalent (of one kind) if
+the routers of one, in their order, have the cables, sessions, policies and prefixes of the other, and the same equal
+AS numbers. Exchanging two such parts changes no propagation, so the prefixes of one part of each kind suffice. From
+there, all other parts of a kind have the same routes: one represents them all, and its routes to switches above count
+that many times. A part that differs in anything is a kind by itself. A prefix of several parts, by its routers or in
+their lists, belongs to none of them and is propagated through the whole fabric.
 """
 
 from __future__ import annotations
@@ -25,28 +24,30 @@ from clusterwright.proofs.ethernet.routes import ColumnSection, announced, whole
 
 @dataclass(frozen=True, slots=True)
 class _AlikeParts:
-    """The parts below a tier: the ``part`` of each router and its ``place`` in it, and the parts of each of ``kinds``.
-
-    ``columns`` are those of each part, and of what is above; ``shared`` are those of several parts.
-    """
+    """The parts below a tier, by kind."""
 
     part: list[int]
+    """The part of each router."""
     place: list[int]
+    """The index of each router in its part."""
     kinds: tuple[tuple[int, ...], ...]
+    """The parts of each kind."""
     columns: dict[int, list[int]]
+    """Columns of prefixes by part, ABOVE included."""
     shared: list[int]
+    """Columns of prefixes of several parts."""
 
     @property
     def stand_ins(self) -> int:
-        """The number of routers that stand for all: those above, and up to two parts of each kind."""
+        """The number of representative routers: those above, and up to two parts of each kind."""
         chosen = {ABOVE, *chain.from_iterable(alike[:2] for alike in self.kinds)}
         return sum(part in chosen for part in self.part)
 
 
 def sections(fabric: RoutedFabric) -> Iterator[ColumnSection]:
-    """The fewest columns that stand for all columns of the fabric, in sections."""
+    """The fewest columns representing all columns of the fabric, in sections."""
     parts = [_parts(fabric, level) for level in np.unique(fabric.rank).tolist()[1:]]
-    # Each kind is followed by itself, over all that stand for others.
+    # The routes of each kind are computed separately, over all representatives.
     smallest = min(parts, key=lambda level: level.stand_ins * len(level.kinds), default=None)
     if smallest is None or smallest.stand_ins == len(fabric.routers) or not announced(fabric).columns:
         yield from whole(fabric)
@@ -58,7 +59,7 @@ def sections(fabric: RoutedFabric) -> Iterator[ColumnSection]:
 
 
 def _parts(fabric: RoutedFabric, level: int) -> _AlikeParts:
-    """The parts that the tier ``level`` and those above it join."""
+    """The parts connected by the tier ``level`` and the tiers above it."""
     below = parts_below(fabric, level)
     part, place = below.part, below.place
     columns, shared, prefixes = _prefixes(fabric, part, place)
@@ -70,11 +71,11 @@ def _parts(fabric: RoutedFabric, level: int) -> _AlikeParts:
 
 
 _Told = dict[int, tuple[tuple[object, ...], ...]]
-"""What all that parts have is like, by part."""
+"""Comparable descriptions of the members of each part."""
 
 
 def _routers(fabric: RoutedFabric, part: list[int], place: list[int]) -> _Told:
-    """Routers by part; an AS number of one part alone is given by its first router there."""
+    """Routers by part; an AS number of only one part is replaced by the index of its first router there."""
     users: dict[int, set[int]] = {}
     first: dict[int, int] = {}
     routers: dict[int, list[tuple[object, ...]]] = {}
@@ -89,7 +90,7 @@ def _routers(fabric: RoutedFabric, part: list[int], place: list[int]) -> _Told:
 
 
 def _cables(fabric: RoutedFabric, part: list[int], place: list[int]) -> dict[int, tuple[bytes, bytes]]:
-    """Cables, and sessions with the effect of their policies; the routers above by their own numbers."""
+    """Cables and sessions by part, with the effect of their policies; routers above keep their numbers."""
     owner = np.array(part)
     end = np.where(owner == ABOVE, 2 * np.arange(len(part)), 2 * np.array(place) + 1)
     edges = edge_table(fabric)
@@ -105,7 +106,7 @@ def _edges_by_part(owner: Integers, end: Integers, one: Integers, other: Integer
     for all parts.
     """
     part_of_edge = np.maximum(owner[one], owner[other])
-    # both ends and what joins them as one number: of the largest clusters ten digits for the ends, and a few
+    # Both ends and their kind as one number: in the largest clusters ten digits for the ends, and a few more.
     joined = (end[one] * (2 * len(end)) + end[other]) * (what.max(initial=0) + 1) + what
     order = np.lexsort((joined, part_of_edge))
     parts, first = np.unique(part_of_edge[order], return_index=True)
@@ -178,7 +179,7 @@ def _section(
     stands_for: Integers,
     copies: tuple[tuple[Integers, Integers], ...],
 ) -> ColumnSection:
-    """Columns of the whole fabric as those of a part of it, where several may be one."""
+    """Columns of the whole fabric as columns of a part, where several may coincide."""
     of_fabric, of_part = announced(fabric), announced(part[0])
     columns_of_part = [of_part.column_of[of_fabric.prefixes[column]] for column in columns]
     part_columns, into = np.unique(columns_of_part, return_inverse=True)

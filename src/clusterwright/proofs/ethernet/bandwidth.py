@@ -1,7 +1,7 @@
-"""Bandwidth: each tier, and each switch of it, is oversubscribed as the spec promises.
+"""Bandwidth: oversubscription of each tier and each switch within the bounds of the spec.
 
-A tier's figure is a mean over its switches. So that few NICs at one switch do not hide many at another, the NICs' Gb/s
-that come to each switch, when all switches below spread evenly over their uplinks, are compared with its own uplinks.
+A tier's figure is a mean over its switches. So that few NICs at one switch do not hide many at another, the load of
+each switch (the NICs' Gb/s, with all switches below spreading evenly over their uplinks) is compared with its uplinks.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _run(tree: RenderedTree) -> Verdict:
 def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
     """For each switch, Gb/s of its ports towards hosts and lower tiers, and towards higher ones.
 
-    Cables of a switch that announces nothing, as one that is drained, carry nothing, nor do those of drained nodes.
+    Cables of a switch without announcements (a drained one) count nothing, nor do those of drained nodes.
     """
     silent, rank = fabric.silent.tolist(), fabric.rank.tolist()
     dead: list[set[str]] = [set() for _ in fabric.routers]
@@ -93,7 +93,7 @@ def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
         up[at] = sum(port.speed_gbps for port in carrying if port.name in above[at])
         down[at] = sum(port.speed_gbps for port in carrying if port.name not in above[at])
     unknown = np.array([any(p.peer and not p.speed_gbps for p in router.ports) for router in fabric.routers], bool)
-    down[unknown] = np.maximum(down[unknown], up[unknown])  # an unsaid speed: the ports are taken to fill the uplinks
+    down[unknown] = np.maximum(down[unknown], up[unknown])  # unknown speed: ports are taken to fill the uplinks
     return down, up
 
 
@@ -110,7 +110,7 @@ def _from_hosts(fabric: RoutedFabric) -> Gbps:
 
 @lru_cache(maxsize=16)
 def cumulative(fabric: RoutedFabric) -> Gbps:
-    """For each switch, the NICs' Gb/s that come to it from below over that of its uplinks; infinite without uplinks.
+    """For each switch, the NICs' Gb/s arriving from below over the Gb/s of its uplinks; infinite without uplinks.
 
     Every switch below spreads evenly over its uplinks. Switches at the top of the fabric have 0.
     """
@@ -132,19 +132,19 @@ def cumulative(fabric: RoutedFabric) -> Gbps:
 def _broken(
     tree: RenderedTree, declaration: Declaration, parts: list[RoutedFabric], fabric_name: str, role: str
 ) -> Iterator[Counterexample]:
-    """A tier or a switch of it whose uplinks carry less of the hosts' bandwidth than the spec promises.
+    """A tier or a switch with more oversubscription than the spec promises.
 
     ``parts`` are all of the spec's fabric, such as its planes: a figure of ``expect:`` is one for all of them.
     """
     name = f"{fabric_name}.{role}"
     roles = declaration.tiers.at_or_below[fabric_name, role]
-    of_tier = declaration.ratios.get(name)  # None where the spec promises only something of each switch
+    of_tier = declaration.ratios.get(name)  # None if the spec has only a figure for each switch
     most_at_a_switch = declaration.switch_ratios[name]
     value, tolerance = of_tier or (np.inf, 0.0)
     below = 0.0
     members = list[_Member]()
     for fabric in parts:
-        # Where a port leaves its speed open, ports from below are taken to fill the uplinks: 1 to 1, no narrowing.
+        # With a port of unknown speed, ports from below are assumed to fill the uplinks: 1 to 1, no narrowing.
         if any(port.peer and not port.speed_gbps for _, port in fabric.ports):
             value = max(value, 1.0)
         at_or_below = np.array([router.stem in roles for router in fabric.routers], bool)
@@ -173,7 +173,7 @@ def _broken(
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A switch of a tier: Gb/s of its uplinks, and of the NICs whose traffic comes to it for each of them."""
+    """A switch of a tier, with the Gb/s of its uplinks and its oversubscription ``ratio`` from the NICs."""
 
     router: Router
     uplinks_gbps: float

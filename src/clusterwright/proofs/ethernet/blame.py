@@ -1,4 +1,4 @@
-"""The line of a switch's policies that is to blame: the one that other switches of its tier lack."""
+"""Locating a wrong policy line: the first line missing on other switches of the tier."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENOUGH = 5  # neighbours to compare with; more would only cost time
 
 
 def odd_mark(tree: RenderedTree, fabric: RoutedFabric, router: Router, fallback: Mark) -> Mark:
-    """The first line about policies that no other switch of this tier has; ``fallback`` when there is none."""
+    """The first policy line missing on the other switches of this tier; ``fallback`` without one."""
     of_tier = (peer for peer in fabric.routers if peer.stem == router.stem and peer is not router)
     others = list(islice(of_tier, _ENOUGH))
     usual_lines = set(chain.from_iterable(_lines(tree, other) for other in others))
@@ -27,7 +27,7 @@ def odd_mark(tree: RenderedTree, fabric: RoutedFabric, router: Router, fallback:
 
 
 def _lines(tree: RenderedTree, router: Router) -> Iterable[str]:
-    """Lines that make policies, without those that hold the switch's own prefixes."""
+    """Lines defining policies, without those holding the switch's own prefixes."""
     addresses = {shown(prefix[0]) for prefix, _ in router.networks}
     read = next((reader.policy_lines for reader in READERS if reader.file == router.ports_file), Unsupported(""))
     if isinstance(read, Unsupported):

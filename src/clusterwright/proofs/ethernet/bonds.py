@@ -1,4 +1,4 @@
-"""Bonds: both ends of each cable join the same ones, by LACP, and those that the spec asks for."""
+"""Bonds: members agree at both ends of each cable, run LACP, and follow the spec."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def bond_count(fabric: RoutedFabric) -> int:
 
 
 def _has_bonds(fabric: RoutedFabric) -> bool:
-    """Whether a switch or a node joins ports."""
+    """Whether a switch or a node has a bond."""
     return any(port.aggregate is not None for _, port in fabric.ports) or any(
         nic.aggregate is not None for nic, _ in fabric.nics
     )
 
 
 def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """Ports that one end joins and the other does not, or not with the same ones, and links without LACP."""
+    """Ports bonded differently at both ends of a cable, and bonds without LACP."""
     wanted = {} if tree.declaration is None else tree.declaration.bonds
     if not wanted and not _has_bonds(fabric):
-        return  # nothing is joined, and nothing is to be
+        return  # no bond is configured, and none is planned
     link_of: dict[tuple[str, str], Link] = {}
     for (device, link), ports in wanted.items():
         link_of.update(((device, port), (device, link)) for port in ports)
@@ -56,7 +56,7 @@ def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
             yield example(tree, device, nic.file, nic.mark, message)
 
     def link_at(end: Link) -> Link:
-        """The link of a host's port: by its own file, or by the spec where it has none."""
+        """The link of a host's port by its own file, or by the spec for a host without files."""
         nic = nics.get(end)
         if nic is None:
             return link_of.get(end, (end[0], ""))
@@ -66,7 +66,7 @@ def bond_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
 
 
 def _end_fault(aggregate: Aggregate | None, nic: ConfiguredNic | None, planned: Link | None, filed: str) -> str:
-    """The reason that a switch's port and the far end of its cable are not parts of one link; "" where they are.
+    """The fault of a switch's port and the far end of its cable as members of one link; "" for none.
 
     ``filed`` names a port of a node with files of its network, and is empty for other hosts.
     """
@@ -82,7 +82,7 @@ def _mark(port: Port) -> tuple[str, ...]:
 
 
 def _unlike(near: Aggregate | None, far: Aggregate | None) -> str:
-    """The reason that a switch's port and the node's do not become parts of one link; "" where they do."""
+    """The fault of a switch's port and a node's as members of one link; "" for none."""
     if near is None:
         return "" if far is None else f"one end is a part of {far.name}, and the other of nothing"
     if far is None:
@@ -93,7 +93,7 @@ def _unlike(near: Aggregate | None, far: Aggregate | None) -> str:
 
 
 def _single(aggregate: Aggregate | None, wanted: Link | None) -> str:
-    """The same of a host that has no files here."""
+    """The fault of a switch's port against the spec, for a host without files; "" for none."""
     if wanted is None:
         return "" if aggregate is None else f"it is a part of {aggregate.name}, and of nothing by the spec"
     if aggregate is None:
@@ -107,7 +107,7 @@ def _members(
     ends: Mapping[Link, End],
     link_of: Callable[[Link], Link],
 ) -> Iterator[Counterexample]:
-    """Links of a switch that lead to several, and links of hosts that end in several."""
+    """Bonds of a switch with members of several far links, and bonds of hosts ending in several."""
     of_host: dict[Link, set[Link]] = {}
     for (device, link), far in groups.items():
         hosts = set(map(link_of, far))

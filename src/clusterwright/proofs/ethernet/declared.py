@@ -1,4 +1,4 @@
-"""A fabric of the text and the fabric of the spec that it is meant to be."""
+"""The fabric of the spec behind a fabric of the text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from clusterwright.spec.fabric import Fabric
 
 
 def declared(tree: RenderedTree, fabric: RoutedFabric) -> Fabric | None:
-    """A fabric as the spec has it; None where there is no spec, or where none of its switches is planned."""
+    """The fabric of the spec with these switches; None without a spec or a planned switch."""
     planned = tree.declaration.ethernet if tree.declaration is not None else {}
     return next((planned[router.device] for router in fabric.routers if router.device in planned), None)
 

@@ -1,7 +1,7 @@
-"""Nodes at several rack switches: without any one of them routes still lead wherever they led before.
+"""Nodes at several rack switches: the failure of any one of them leaves a route to every former destination.
 
-A NIC whose switch is gone has no carrier: the kernel leaves out its routes, and its hops of routes over several.
-Sockets that name no source take the main table; routes of other tables belong to one NIC and go with it.
+A NIC of a failed switch has no carrier: the kernel skips its routes, and its next hops of multipath routes. Sockets
+without a source address use the main table; routes of other tables belong to one NIC and fail with it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Homes = dict[str, list[tuple[ConfiguredNic, int]]]
 
 
 def homes_of(tree: RenderedTree, fabric: RoutedFabric) -> Homes:
-    """The NICs in service of each node that has them at several switches, with these."""
+    """NICs in service of nodes at several switches, with the index of each NIC's switch."""
     unplugged = tree.declaration.unplugged if tree.declaration is not None else frozenset[tuple[str, str]]()
     nodes: Homes = {}
     for nic, at in fabric.nics:
@@ -34,7 +34,7 @@ def homes_of(tree: RenderedTree, fabric: RoutedFabric) -> Homes:
 
 
 def homing_faults(tree: RenderedTree, fabric: RoutedFabric, homes: Homes) -> Iterator[Counterexample]:
-    """Nodes that lose routes to hosts though another of their rack switches is still up; one of each shape."""
+    """Nodes losing routes to hosts with another of their rack switches up; one for each set of routes."""
     shapes: set[object] = set()
     for device, nics in sorted(homes.items()):
         routes = list(chain.from_iterable(_ways(tree, device, nic) for nic, _ in nics))
@@ -79,6 +79,6 @@ def gpu_faults(tree: RenderedTree, fabrics: Iterable[RoutedFabric]) -> Iterator[
 
 
 def _ways(tree: RenderedTree, device: str, nic: ConfiguredNic) -> Iterator[MainRoute]:
-    """A NIC's routes of the main table, except the one to its own subnet, which goes with it."""
+    """A NIC's routes of the main table without the one to its own subnet, lost together with it."""
     subnet = network_of(nic.address, nic.length)
     yield from (route for route in main_routes(nic, tree.text(device, nic.file) or "") if route.prefix != subnet)

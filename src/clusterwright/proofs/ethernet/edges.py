@@ -1,7 +1,7 @@
-"""Edges: sessions that can come up, once for each direction of routes, grouped by the effect of their policies.
+"""Edges: sessions able to come up, one edge for each direction of routes, grouped by the effect of their policies.
 
-A fabric has a hundred thousand edges in a few groups, so counting and spreading take them as arrays; the edges
-themselves are for messages that name a session.
+A fabric has a hundred thousand edges in a few groups, so counting and propagation use arrays; the edges themselves
+serve messages about a session.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_TAGS: Tags = frozenset()
 
 
 class Edge(NamedTuple):
-    """A session in the direction that routes take: ``source`` tells ``target``."""
+    """A session in the direction of routes: ``source`` announces them to ``target``."""
 
     source: int
     target: int
@@ -32,12 +32,12 @@ class Edge(NamedTuple):
     target_session: Session
 
 
-_edge = partial(tuple.__new__, Edge)  # its own constructor takes twice as long, of a hundred thousand
+_edge = partial(tuple.__new__, Edge)  # the constructor takes twice as long, for a hundred thousand edges
 
 
 @lru_cache(maxsize=16)
 def edges_of(fabric: RoutedFabric) -> tuple[Edge, ...]:
-    """Every direction of every session that can come up between cabled ports."""
+    """Both directions of every session able to come up between cabled ports."""
     sessions = [{session.peer: session for session in router.sessions} for router in fabric.routers]
     edges = []
     for one, one_port, other, other_port in fabric.links:
@@ -58,7 +58,7 @@ Shape = tuple[tuple[bool, object, Tags | None, str, Tags], ...]
 
 @lru_cache(maxsize=65536)
 def shape_of(policy: Policy) -> Shape:
-    """A policy without the parts that differ from switch to switch: lists of single prefixes are given by name."""
+    """A policy without its differences between switches: lists of single prefixes are replaced by their name."""
     return tuple((t.permit, _reference(t), t.communities, t.change, t.values) for t in policy)
 
 
@@ -69,7 +69,7 @@ def _reference(term: Term) -> object:
 
 
 def is_exact(rules: PrefixRules) -> bool:
-    """True for a list of single prefixes, such as those that a switch announces itself."""
+    """True for a list of single prefixes, such as a switch's own announcements."""
     return all(rule.permit and rule.low == rule.high == rule.within[1] for rule in rules)
 
 
@@ -91,7 +91,7 @@ class EdgeTable:
     ways: tuple[EdgeWay, ...]
 
     def by_way(self) -> Iterator[tuple[EdgeWay, Integers]]:
-        """Each of ``ways`` that has edges, with the numbers of these."""
+        """Each of ``ways`` in use, with the numbers of its edges."""
         order = np.argsort(self.way, kind="stable")
         present, first = np.unique(self.way[order], return_index=True)
         if len(order):
@@ -115,7 +115,7 @@ def edge_table(fabric: RoutedFabric) -> EdgeTable:
         none = np.zeros(0, np.int64)
         return EdgeTable(source=none, target=none, way=none, ways=())
     source, target, out_of, into, _, _ = zip(*edges, strict=True)
-    keys = [list(map(id, policies)) for policies in (out_of, into)]  # routers have few, a hundred thousand edges share
+    keys = [list(map(id, policies)) for policies in (out_of, into)]  # a hundred thousand edges share few policies
     shapes = {key: shape_of(policy) for key, policy in dict(zip(chain(*keys), (*out_of, *into), strict=True)).items()}
     numbers = {shape: number for number, shape in enumerate(dict.fromkeys(shapes.values()))}
     number_of = {key: numbers[shape] for key, shape in shapes.items()}

@@ -1,9 +1,9 @@
 """Every single failure of a cable or switch, and a sample of double ones: hosts cut off, and bandwidth left.
 
-The bandwidth of a bottom switch is the rate at which its hosts can send up to the top when every switch spreads over
-the uplinks it has left: a switch's share is ``min(1, sum of its parents' shares weighted by Gb/s / Gb/s from
-below)``. All failures of a kind are computed at once, one column each, and given as a fraction of the undisturbed
-bandwidth. The module ``jobs`` computes the bandwidth left to jobs, and whether racks still meet.
+The bandwidth of a bottom switch is the rate at which its hosts can send up to the top, with every switch spreading over
+its remaining uplinks: a switch's share is ``min(1, sum of its parents' shares weighted by Gb/s / Gb/s from below)``.
+All failures of a kind are computed at once, one column each, as fractions of the undisturbed bandwidth. The module
+``jobs`` computes the bandwidth left to jobs, and whether racks still meet.
 """
 
 from __future__ import annotations
@@ -113,9 +113,9 @@ def _jobs(
     facts: list[Fact],
     may_end: bool,
 ) -> Iterator[Counterexample]:
-    """Add the bandwidth left to jobs to ``facts``; a counterexample for each job whose racks no longer meet.
+    """Add the bandwidth left to jobs to ``facts``; a counterexample for each job with racks cut off from each other.
 
-    ``failures`` are those of stand-ins, and beside each the first failure it stands for. ``may_end`` allows that
+    ``failures`` are those of representatives, and the first failure represented by each. ``may_end`` allows that
     racks stop meeting.
     """
     alike, firsts = failures
@@ -134,9 +134,10 @@ def _jobs(
 def least_share(
     few: StandIns, failures: list[Failure], alike: Mapping[Failure, list[int]]
 ) -> tuple[float, tuple[int, int], int, list[tuple[int, int]]]:
-    """The least share that remains, its leaf and failure, most racks cut off at once, and racks cut off by others.
+    """The least remaining share, its leaf and failure, most racks cut off at once, and each rack cut off.
 
-    ``alike`` has the failures of stand-ins, with the indexes of the failures they stand for.
+    ``alike`` has the failures of representatives, with the indexes of the represented ones. Racks have
+    the index of their failure.
     """
     uplinks = few.uplinks
     healthy = _shares(uplinks, [Failure()])[:, 0]
@@ -175,7 +176,7 @@ def least_share(
 
 
 def _lower(few: StandIns, failure: Failure) -> int:
-    """The lower switch of a cable that fails alone."""
+    """The lower switch of the only failed cable."""
     return int(few.whole.low[failure.links[0]])
 
 
@@ -187,7 +188,7 @@ def _is_leaf_cable(uplinks: FabricUplinks, failure: Failure) -> bool:
 
 
 def _after_leaf_cables(uplinks: FabricUplinks, links: list[int], healthy: Shares) -> Shares:
-    """The share that a bottom switch keeps without one of its cables, by cable; it alone is hit."""
+    """The remaining share of a bottom switch without one of its cables, by cable; no other switch loses any."""
     low, high = uplinks.low[links], uplinks.high[links]
     up = csr_array((uplinks.gbps, (uplinks.low, uplinks.high)), shape=(len(healthy), len(healthy)))
     reach = (up @ healthy)[low] - uplinks.gbps[links] * healthy[high]
@@ -198,7 +199,7 @@ def _after_leaf_cables(uplinks: FabricUplinks, links: list[int], healthy: Shares
 
 
 def _shares(uplinks: FabricUplinks, failures: list[Failure]) -> Shares:
-    """For each switch (row) and failure (column): the share of the traffic from below that can reach the top."""
+    """For each switch (row) and failure (column), the share of the traffic from below able to reach the top."""
     count = len(uplinks.fabric.routers)
     shares = np.zeros((count, len(failures)))
     shares[uplinks.tops] = 1

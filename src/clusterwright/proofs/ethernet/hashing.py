@@ -1,8 +1,8 @@
-"""Spreading: switches choose among equal paths by the same fields of a packet, RoCE's by queue pairs.
+"""ECMP hashing: switches choose among equal paths by the same fields of a packet, with RoCE by queue pairs.
 
-Where the spec says that a fabric carries RoCE, switches whose system can read a queue pair's number on their chip
-must do so. The hash functions (algorithm and seed) of two switches one above the other must differ: the upper one
-would otherwise get only packets that the lower one sent the same way, and leave links empty.
+On a RoCE fabric of the spec, switches must hash the queue pair's number if their system can read it on their chip.
+The hash functions (algorithm and seed) of two switches one above the other must differ: otherwise the upper one only
+gets packets of one hash result of the lower one, and leaves links empty.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _reads_pairs(wanted: Fabric | None, router: Router) -> bool:
-    """Whether a switch's system can hash queue pairs on its chip, by the spec; without one, whether it ever can."""
+    """Whether a switch's system can hash queue pairs on its chip by the spec; without a spec, on any chip."""
     tier = wanted.tier(router.stem) if wanted is not None else None
     if tier is None:
         return router.ports_file in _READ_QUEUE_PAIRS
@@ -105,7 +105,7 @@ def _reads_pairs(wanted: Fabric | None, router: Router) -> bool:
 
 
 def _unjudged(silent: list[str]) -> str:
-    """The reason that hash functions cannot be compared: switches without a stated seed; "" where all state it."""
+    """The reason why hash functions cannot be compared: switches without a stated seed; "" for none."""
     if not silent:
         return ""
     if len(silent) == 1:
@@ -136,7 +136,7 @@ def _functions(fabric: RoutedFabric) -> Iterator[Fact]:
 
 
 def _told_apart_by_seed(fabric: RoutedFabric) -> Iterator[str]:
-    """A note for each algorithm that several tiers have, with seeds of their own."""
+    """A note for each algorithm of several tiers with different seeds."""
     tiers_by_algorithm: dict[str, list[str]] = {}
     for stem, members in fabric.tiers:
         votes = Counter(fabric.routers[index].hash_function for index in members)
@@ -150,7 +150,7 @@ def _told_apart_by_seed(fabric: RoutedFabric) -> Iterator[str]:
 
 
 def _polarised(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """Switches with the hash function of a neighbour; of two, the one that agrees with more. Each switch once."""
+    """Switches with the hash function of a neighbour; of two, the one with more such neighbours. Each switch once."""
     pairs, function = _stacked(fabric), _numbered(fabric)
     same = (function[pairs[:, 0]] == function[pairs[:, 1]]) & (function[pairs[:, 0]] >= 0)
     alike = [(fabric.routers[lower], fabric.routers[upper]) for lower, upper in pairs[same].tolist()]
@@ -174,7 +174,7 @@ def _without_seed(fabric: RoutedFabric) -> list[str]:
 
 
 def _odd(tree: RenderedTree, routers: list[Router], usual: str) -> Iterator[Counterexample]:
-    """Switches that spread by something else than most of the same system."""
+    """Switches hashing other fields than most of the same system."""
     for router in routers:
         if router.spreads_by != usual:
             here = router.spreads_by or "what the hardware does by itself"

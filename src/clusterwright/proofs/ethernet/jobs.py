@@ -1,11 +1,11 @@
-"""The bandwidth that a job keeps when something fails on the paths between its racks.
+"""The bandwidth left to a job after a failure on the paths between its racks.
 
-Jobs are placed as planned: contiguously, in one subtree where they fit into one (the units of a level: the switches
-up to a tier that cables join), from the first rack of a subtree where they do not. Two racks of a job meet at the top
-of its unit, so the traffic that passes between them is ``min(1, sum over the tops of the lesser of both racks' Gb/s
-there / Gb/s of its hosts)``. A collective goes at the pace of its worst pair, so the least over all racks is taken at
-every top: the worst pair exactly while at most two racks are hit unlike the others, as by any failure of two things;
-never too much.
+Jobs are placed as planned: contiguously, in one subtree if they fit into one, otherwise from the first rack of a
+subtree. The subtrees of a level are its units: the switches up to a tier, connected by cables. Two racks of a job meet
+at the top of its unit, so the traffic between them is ``min(1, sum over the tops of the lesser of both racks' Gb/s
+there / Gb/s of its hosts)``. A collective is as fast as its worst pair, so the least over all racks is taken at every
+top: this is exact while at most two racks are hit differently from the others, as by any failure of two things, and
+never too large.
 """
 
 from __future__ import annotations
@@ -22,36 +22,39 @@ from clusterwright.proofs.ethernet.network import Integers
 from clusterwright.proofs.ethernet.uplinks import FabricUplinks, Failure
 
 Floats = NDArray[np.float64]
-_NOTHING, _DIGITS = 1e-9, 12  # parts of a bandwidth that are none, and to which rows are the same
+_NOTHING, _DIGITS = 1e-9, 12  # a fraction of bandwidth that counts as none; digits in which equal rows agree
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RoutedUnit:
-    """A subtree whose racks meet at its tops, with so many ``racks`` and ``nodes`` in it.
-
-    ``leaves`` and ``inner`` are routers; ``row`` is each router's place among either, -1 elsewhere. ``above`` gives
-    the part of a switch's load from below that goes to each inner switch, ``share`` the part of it that reaches each
-    top; ``reach`` is the same for leaves. ``level`` is the rank of the tops, ``healthy`` the undisturbed bandwidth
-    between its racks, as a part of the Gb/s that the hosts can send.
-    """
+    """A subtree with racks meeting at its tops."""
 
     uplinks: FabricUplinks
     level: int
+    """Rank of the tops."""
     racks: int
     nodes: int
     leaves: Integers
+    """Bottom switches, as routers of the fabric."""
     inner: Integers
+    """Switches above the leaves, as routers of the fabric."""
     row: Integers
+    """Each router's index among the leaves or the inner switches, -1 elsewhere."""
     above: Floats
+    """By inner switch, the fraction of its load from below going to each inner switch."""
     below: Floats
+    """By leaf, the fraction of its load from below going to each inner switch."""
     share: Floats
+    """By inner switch, the fraction of its load from below reaching each top."""
     reach: Floats
+    """By leaf, the fraction of its load from below reaching each top."""
     healthy: float
+    """Undisturbed bandwidth between its racks, as a fraction of the Gb/s of the hosts."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobSize:
-    """Jobs from ``low`` to ``high`` nodes, that fit into these units but not into smaller ones."""
+    """Jobs from ``low`` to ``high`` nodes, fitting into these units but not into smaller ones."""
 
     low: int
     high: int
@@ -59,7 +62,7 @@ class JobSize:
 
 
 def job_sizes(uplinks: FabricUplinks) -> tuple[JobSize, ...]:
-    """Sizes of jobs by the level at which their racks meet, smallest first; those within a rack need no fabric."""
+    """Sizes of jobs by the level of their racks' meeting point, smallest first; jobs within a rack need no fabric."""
     biggest = int(uplinks.units[0].nodes.max(initial=0))
     sizes = []
     for level in range(1, len(uplinks.units)):
@@ -122,12 +125,12 @@ def _matrix(
 
 
 def _capped(rows: Floats) -> Floats:
-    """Rows scaled down where they add up to more than all."""
+    """Rows scaled down to a sum of at most 1."""
     return np.asarray(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1))
 
 
 def _least(reach: Floats) -> float:
-    """The traffic that passes between the worst pair of rows, from 0 to 1."""
+    """The traffic between the worst pair of rows, from 0 to 1."""
     bound = float(reach.min(axis=0).sum())
     if bound >= 1 or float(reach.sum(axis=1).min()) <= bound + _NOTHING:  # one row is the least at every top
         return min(1.0, bound)
@@ -140,9 +143,9 @@ def _different(rows: Floats) -> Floats:
 
 
 def left_after(unit: RoutedUnit, failure: Failure) -> float | None:
-    """The bandwidth left between a unit's racks, as a fraction; None where the failure does not touch the unit.
+    """The bandwidth left between a unit's racks, as a fraction; None for a failure without effect on the unit.
 
-    Racks whose own switch fails are out of the job and do not count.
+    Racks with a failed rack switch are no longer in the job and do not count.
     """
     rank, row = unit.uplinks.fabric.rank, unit.row
     gone = [at for at in failure.switches if row[at] >= 0]
@@ -173,7 +176,7 @@ def left_after(unit: RoutedUnit, failure: Failure) -> float | None:
 
 
 def _share_after(unit: RoutedUnit, gone: list[int], lost: dict[tuple[int, int], float]) -> Floats:
-    """The inner switches' shares by top, once switches are gone and parts of cables lost."""
+    """The inner switches' shares by top, without the failed switches and parts of cables."""
     rank, row = unit.uplinks.fabric.rank, unit.row
     cuts = [(int(row[low]), int(row[high]), part) for (low, high), part in lost.items() if rank[low] > 0]
     if not (gone or cuts):
@@ -206,7 +209,7 @@ def leaf_cables_after(unit: RoutedUnit, links: Integers) -> Floats:
     low, high = unit.row[unit.uplinks.low[links]], unit.row[unit.uplinks.high[links]]
     part = unit.uplinks.gbps[links] / unit.uplinks.down[unit.uplinks.low[links]]
     hit = np.maximum(unit.reach[low] - part[:, None] * unit.share[high], 0)
-    left = np.full(len(links), unit.healthy)  # of pairs without the rack that is hit, at least
+    left = np.full(len(links), unit.healthy)  # an upper bound, reached by pairs without the affected rack
     for row in _different(unit.reach):
         left = np.minimum(left, np.minimum(hit, row).sum(axis=1))
     left /= unit.healthy
@@ -214,9 +217,9 @@ def leaf_cables_after(unit: RoutedUnit, links: Integers) -> Floats:
 
 
 def upper_cables_after(unit: RoutedUnit, low: int, links: Integers) -> Floats:
-    """``left_after`` for each of some single cables from one inner switch to tops of the unit, at once.
+    """``left_after`` for many single cables from one inner switch to tops of the unit, at once.
 
-    Only for a switch that no other inner one sends to: then nothing changes but its own share, and its leaves'.
+    Only for a switch without load from other inner switches: nothing but its own share and its leaves' changes.
     """
     uplinks, row = unit.uplinks, unit.row
     at, high = int(row[low]), row[uplinks.high[links]]
@@ -224,10 +227,10 @@ def upper_cables_after(unit: RoutedUnit, low: int, links: Integers) -> Floats:
     weights[np.arange(len(links)), high] -= uplinks.gbps[links] / uplinks.down[low]
     changes = _capped(weights @ unit.share) - unit.share[at]
     hit = unit.below[:, at] != 0
-    # each row with what of it goes to that switch, which is what changes
+    # Each row with its fraction going to that switch, as only this fraction changes.
     hit_rows = _different(np.column_stack((unit.reach[hit], unit.below[hit, at])))
     after = [np.maximum(row[:-1] + row[-1] * changes, 0) for row in hit_rows]
-    left = np.full(len(links), unit.healthy)  # of pairs that do not go through it, at least
+    left = np.full(len(links), unit.healthy)  # an upper bound, reached by pairs not using the switch
     for number, rows in enumerate(after):
         for others in (*after[number:], *_different(unit.reach[~hit])):
             left = np.minimum(left, np.minimum(rows, others).sum(axis=1))
@@ -236,7 +239,7 @@ def upper_cables_after(unit: RoutedUnit, low: int, links: Integers) -> Floats:
 
 
 def _by_case(failed: Iterable[tuple[int, ...]]) -> Integers:
-    """Pairs of a failure's index and one of the indexes that fail in it, as rows."""
+    """Rows of a failure's index and one of its failed indexes."""
     pairs = []
     for case, indexes in enumerate(failed):
         pairs += [(case, index) for index in indexes]
@@ -244,7 +247,7 @@ def _by_case(failed: Iterable[tuple[int, ...]]) -> Integers:
 
 
 def worst_job(sizes: JobSize, failures: list[Failure]) -> tuple[float, int, RoutedUnit | None]:
-    """The least that a job of these sizes keeps over some failures, with the failure's index and the unit."""
+    """The least bandwidth left to a job of these sizes over some failures, with the failure's index and the unit."""
     worst: tuple[float, int, RoutedUnit | None] = (1.0, -1, None)
     switches = _by_case(failure.switches for failure in failures)
     links = _by_case(failure.links for failure in failures)

@@ -1,4 +1,4 @@
-"""Leaks: routes that could leave their fabric, or come into it from outside, and default routes."""
+"""Leaks: routes able to leave their fabric or to enter it from outside, and default routes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> Iterator[Counterexample]:
-    """Default routes, foreign sources of routes, and policies that would accept routes of no fabric."""
+    """Default routes, foreign sources of routes, and policies accepting routes from outside the fabric."""
     probes = list(_probes(tree, fabric, fabrics))
     usual = _usual(fabric)
     devices = tree.devices
@@ -45,7 +45,7 @@ def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric,
             policy = router.policy(name)
             if policy not in verdict_by_policy:
                 is_border = leads_outside(router, session, devices)
-                # what the site may announce is for isolation to judge; here it must be no route of this tree's fabrics
+                # The isolation proof checks the site's announcements; here they may be no route of the tree's fabrics.
                 verdict_by_policy[policy] = _foreign(policy, probes, _accepted(policy) if is_border else usual)
             if verdict_by_policy[policy]:
                 mark = odd_mark(tree, fabric, router, policy[0].mark or session.group_mark)
@@ -54,7 +54,7 @@ def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric,
 
 
 def _own_routes(tree: RenderedTree, fabric: RoutedFabric, router: Router) -> Iterator[Counterexample]:
-    """Routes of a switch itself that lead out of the fabric, come from elsewhere, or take what another announces."""
+    """A switch's own routes out of the fabric, from other sources, or overriding another's announcement."""
     for mark in router.defaults:
         yield example(tree, router.device, router.ports_file, mark, "a default route leads traffic out of the fabric")
     for mark, message in router.leaks:
@@ -69,9 +69,9 @@ def _own_routes(tree: RenderedTree, fabric: RoutedFabric, router: Router) -> Ite
 
 
 def _loser(fabric: RoutedFabric, router: Router, prefix: Prefix) -> str:
-    """The switch whose announced prefix a discard route overrides: a static route comes before one of BGP.
+    """The switch with an announced prefix overridden by a discard route, as static routes precede BGP.
 
-    "" for the switch itself, as for the networks of its hosts, and where every announced prefix is more specific.
+    "" for the switch itself, as for the networks of its hosts, and if every announced prefix is more specific.
     """
     announcements = announced(fabric)
     for length in range(prefix[1], 0, -1):
@@ -83,7 +83,7 @@ def _loser(fabric: RoutedFabric, router: Router, prefix: Prefix) -> str:
 
 
 def _unfiltered(router: Router) -> Iterator[tuple[Session, Mark, str]]:
-    """Sessions, one of each group, without a policy in a direction, or with one that tells everything."""
+    """Sessions, one of each group, without a policy in a direction, or announcing every prefix."""
     groups = {(session.group_mark, session.into, session.out_of): session for session in router.sessions}
     for session in groups.values():
         for name, what in ((session.into, "learned from"), (session.out_of, "told to")):
@@ -105,7 +105,7 @@ def _takes_all(term: Term) -> bool:
 
 
 def _foreign(policy: Policy, probes: list[Prefix], usual: frozenset[PrefixRule]) -> str:
-    """A prefix that a policy accepts beyond the fabric's own: a probe, or a range that others do not accept."""
+    """A prefix from outside the fabric accepted by a policy: a probe, or a range not accepted by others."""
     communities = {frozenset[str]()} | {term.communities for term in policy if term.communities}
     for prefix in probes:
         if any(apply_policy(policy, prefix, community) is not None for community in communities):
@@ -117,7 +117,7 @@ def _foreign(policy: Policy, probes: list[Prefix], usual: frozenset[PrefixRule])
 
 
 def _accepted(policy: Policy) -> frozenset[PrefixRule]:
-    """The ranges that the lists of a policy's permitting terms let in."""
+    """The ranges in the lists of a policy's permitting terms."""
     rules = chain.from_iterable(term.prefixes or () for term in policy if term.permit)
     return frozenset(rule for rule in rules if rule.permit)
 
@@ -127,7 +127,7 @@ def _contains(outer: PrefixRule, inner: PrefixRule) -> bool:
 
 
 def _usual(fabric: RoutedFabric) -> frozenset[PrefixRule]:
-    """The ranges that most inbound policies of a fabric accept."""
+    """The ranges accepted by most inbound policies of a fabric."""
     votes: Counter[Policy] = Counter()
     for router in fabric.routers:
         names = {session.into for session in router.sessions}
@@ -139,9 +139,9 @@ def _usual(fabric: RoutedFabric) -> frozenset[PrefixRule]:
 
 
 def _probes(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> Iterator[Prefix]:
-    """Prefixes that must not be accepted: default routes, other fabrics' prefixes, and halves and wholes of the own.
+    """Prefixes to be refused: default routes, other fabrics' prefixes, and more specific ones of the fabric's own.
 
-    A part that exceptions or a fault cut off, or another plane, is no other fabric.
+    A part cut off by exceptions or a fault, or another plane, is no other fabric.
     """
     planned = declared(tree, fabric)
     yield (b"\0" * 16, 0)

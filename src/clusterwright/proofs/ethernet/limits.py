@@ -17,9 +17,9 @@ from clusterwright.proofs.tree import RenderedTree
 def limit_faults(
     tree: RenderedTree, fabric: RoutedFabric, announced: Mapping[Shape, Counts]
 ) -> Iterator[Counterexample]:
-    """Sessions that a limit would end in normal service, and sessions without one where others have one.
+    """Sessions ended by their limit in normal service, and sessions without a limit unlike others.
 
-    ``announced`` has the routes that each router announces, by shape of policy.
+    ``announced`` has the number of routes announced by each router, by shape of policy.
     """
     edges, table = edges_of(fabric), edge_table(fabric)
     most = np.array([edge.target_session.most_routes for edge in edges], np.int64)

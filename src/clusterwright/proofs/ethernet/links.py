@@ -51,7 +51,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _medium(tree: RenderedTree, *ends: tuple[str, str]) -> str:
-    """The medium of a planned cable: "smf" where transceivers change the number of lanes, "" otherwise."""
+    """The medium of a planned cable: "smf" for transceivers changing the number of lanes, "" otherwise."""
     single_mode = tree.declaration.single_mode if tree.declaration is not None else frozenset()
     return "smf" if not single_mode.isdisjoint(ends) else ""
 
@@ -79,7 +79,7 @@ def _unlike(
 
 
 def _nics(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """Ports to NICs that run otherwise than most ports to NICs of that name on nodes of that kind.
+    """Ports to NICs with other settings than most ports to NICs of that name on nodes of that kind.
 
     No file of a node states the speed of its NIC, so the ports are compared with each other.
     """
@@ -110,7 +110,7 @@ def _spoken(setting: tuple[float, str, int], *, shows_lanes: bool) -> str:
 
 
 def _mtu_bytes(fabric: RoutedFabric) -> int:
-    """The longest packet, in bytes, that most routed ports and NICs of a fabric take; 0 without routed ports."""
+    """The longest packet of most routed ports and NICs of a fabric, in bytes; 0 without routed ports."""
     votes = Counter(port.mtu_bytes for _, port in fabric.ports if port.address is not None)
     votes.update(nic.mtu_bytes for nic, _ in fabric.nics)
     return max(votes.items(), key=lambda item: item[1])[0] if votes else 0
@@ -127,9 +127,9 @@ def _declared_length(tree: RenderedTree, fabric: RoutedFabric, longest: int) -> 
 
 
 def _lengths(tree: RenderedTree, fabric: RoutedFabric, longest: int) -> Iterator[Counterexample]:
-    """Ports and NICs that take longer or shorter packets than the others; longer ones are lost at the next hop.
+    """Ports and NICs with a longer or shorter packet length than the others; longer packets are lost at the next hop.
 
-    Ports that share a network say its gateway's length: of hosts whose files nobody here has, the spec knows theirs.
+    Ports of a shared network state the length of its gateway. For hosts without files here, the spec has their length.
     """
     wanted = declared(tree, fabric)
     least = longest if wanted is None else wanted.mtu

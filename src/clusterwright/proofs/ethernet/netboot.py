@@ -1,4 +1,4 @@
-"""Hosts that boot over the network: their rack switch passes requests on, answers find it, and IPv6 has a router."""
+"""Network boot: rack switches relay DHCP requests, replies reach them, and IPv6 hosts have a router."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ from clusterwright.spec.isolation import BOOT
 
 
 def netboot_facts(tree: RenderedTree, fabric: RoutedFabric, name: str) -> Iterator[Fact]:
-    """How many switches hosts of a fabric boot behind; nothing where none does."""
+    """The number of switches with network-booting hosts; nothing for none."""
     count = len(list(_booted(tree, fabric)))
     if count:
         yield Fact(f"{name}: switches that hosts boot behind, which give them a gateway", count)
 
 
 def netboot_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """Switches behind which hosts boot that pass no request on, get no answer, or leave hosts without a router.
-
-    And boot servers that cannot answer a switch.
-    """
+    """Switches of network-booting hosts without a relay, a reply or a router for them; boot servers unable to reply."""
     sources: list[bytes] = []
     for router, subnet, edge in _booted(tree, fabric):
         behind = f"hosts boot from servers elsewhere behind {shown_prefix(subnet)}"
@@ -43,7 +40,7 @@ def netboot_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counter
 
 
 def _unanswered(router: Router, subnet: Prefix, edge: DeclaredEdge) -> str:
-    """The reason that no server can answer requests of a subnet, by their source address; "" for none."""
+    """The fault of the source address of a subnet's requests, "" if servers can reply to it."""
     source = router.relay_sources.get(subnet)
     if source is None:
         return "the address of the port that leads to the server, which the switch announces to no neighbour"
@@ -58,7 +55,7 @@ def _unanswered(router: Router, subnet: Prefix, edge: DeclaredEdge) -> str:
 
 
 def _server_faults(tree: RenderedTree, fabric: RoutedFabric, sources: list[bytes]) -> Iterator[Counterexample]:
-    """NICs of boot servers without a route to the address of a switch that asks them."""
+    """NICs of boot servers without a route to the address of a relaying switch."""
     isolation = tree.declaration.isolation if tree.declaration is not None else None
     if isolation is None:
         return

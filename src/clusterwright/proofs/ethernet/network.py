@@ -1,4 +1,4 @@
-"""The Ethernet networks of a tree: routers, the cables between them, and the fabrics that those make."""
+"""The Ethernet networks of a tree: routers, the cables between them, and the resulting fabrics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from clusterwright.switches.readers import READERS, ROUTERS
 
 KINDS = frozenset({"node-network", "node-qos", "nccl"}).union(*(reader.kinds for reader in ROUTERS))
 NETWORK_INTENT = frozenset({"drained", "roles", "tiers", "unchecked_switches"})
-"""What makes the network of a tree beside its text, so that each claim about it reads this of the declaration."""
+"""Parts of the declaration that shape a tree's network beside its text; each claim about the network reads them."""
 _ENDS = 2  # of a cable
 Integers = NDArray[np.int64]
 _BySystem = tuple[tuple[Router, ...], ...]  # of each reader
@@ -46,24 +46,24 @@ class RoutedLink(NamedTuple):
 
 
 Mismatch = tuple[Router, Port, str]
-"""A port whose cable does not end where its description says, and how."""
+"""A port with a description that disagrees with the far end of its cable, and the disagreement."""
 
 
 @dataclass(frozen=True, eq=False)
 class RoutedFabric:
-    """Routers that cables join. ``rank`` is the level of each one's tier, 0 for the lowest; links join ranks.
-
-    Several tiers may have one level. The spec has the levels; without one the tier where most hosts are is lowest.
-
-    ``nics`` are the nodes' NICs with addresses, with the index of the router that they are cabled to.
-    """
+    """Routers connected by cables."""
 
     routers: tuple[Router, ...]
     links: tuple[RoutedLink, ...]
     nics: tuple[tuple[ConfiguredNic, int], ...]
+    """NICs of nodes with addresses, each with the index of its router."""
     rank: Integers
+    """The level of each router's tier, 0 for the lowest.
+
+    Several tiers may have one level. Levels come from the spec; without one, the tier with most hosts is the lowest.
+    """
     idle: frozenset[str] = frozenset()
-    """Devices that the spec drains: their ports are up, and carry nothing."""
+    """Devices drained by the spec: their ports are up and carry no traffic."""
 
     @property
     def ports(self) -> Iterator[tuple[Router, Port]]:
@@ -86,7 +86,7 @@ class RoutedFabric:
 
     @property
     def prefixes(self) -> Iterator[Prefix]:
-        """The prefixes that its routers announce as their own."""
+        """The prefixes originated by its routers."""
         for router in self.routers:
             for prefix, _ in router.networks:
                 yield prefix
@@ -113,18 +113,18 @@ class RoutedFabric:
 
     @cached_property
     def silent(self) -> NDArray[np.bool_]:
-        """Routers that announce nothing to any neighbour."""
+        """Whether a router announces nothing to any neighbour."""
         return np.array([router.is_silent for router in self.routers], bool)
 
     @property
     def is_lossless(self) -> bool:
-        """True when any of its switches has a priority without loss."""
+        """True when any of its switches has a lossless priority."""
         return any(router.qos is not None and router.qos.lossless for router in self.routers)
 
 
 @dataclass(frozen=True, eq=False)
 class RoutedNetwork:
-    """All routers of a tree by name, the fabrics they make, and cables whose ends disagree: (router, port, why)."""
+    """All routers of a tree by name, their fabrics, and cables with disagreeing ends."""
 
     routers: Mapping[str, Router]
     fabrics: tuple[RoutedFabric, ...]
@@ -138,7 +138,7 @@ def has_network(tree: RenderedTree) -> bool:
 
 @lru_cache(maxsize=2)
 def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
-    """The network that a tree's text describes. Raises VerifyError for text that does not parse."""
+    """The network described by a tree's text. Raises VerifyError for text that does not parse."""
     declaration = tree.declaration
     roles = declaration.roles if declaration is not None else {}
     left_out = declaration.unchecked_switches if declaration is not None else frozenset()
@@ -151,9 +151,9 @@ def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
 
 
 def without_cables(tree: RenderedTree) -> str:
-    """Why nothing that cables decide can be judged: no port's description says where its cable goes, "" where one does.
+    """The reason why no claim about cables can be checked: no port's description names its far end; "" for none.
 
-    Readers take a cable from what the spec renders, ``to DEVICE PORT``; others describe their ports in other ways.
+    Readers take a cable from the rendered form of descriptions, ``to DEVICE PORT``; other sites use other forms.
     """
     if not has_network(tree):
         return ""
@@ -169,7 +169,7 @@ def without_cables(tree: RenderedTree) -> str:
 
 
 def routers_read(tree: RenderedTree) -> tuple[SwitchReading[_BySystem], ...]:
-    """What makes the routers of a tree; nothing where it has none."""
+    """The reading of the routers of a tree; nothing for a tree without routers."""
     return (_routers_read(tree),) if has_network(tree) else ()
 
 
@@ -179,20 +179,20 @@ def _routers_read(tree: RenderedTree) -> SwitchReading[_BySystem]:
 
 
 def _routers_of_part(tree: RenderedTree, part: RenderedTree) -> _BySystem:
-    """The routers of a part, by reader; files that do not parse are noted on the whole ``tree``."""
+    """The routers of a part, by reader; parse errors are recorded on the whole ``tree``."""
     read = _routers_of_files(tuple(part.files.values()))
     tree.unreadable.update(read.errors)
     return read.routers
 
 
 class _RoutersRead(NamedTuple):
-    """The routers that files describe, and what is wrong with those that do not parse."""
+    """The routers described by files, and the parse errors by file."""
 
     routers: _BySystem
     errors: Mapping[RenderedFile, str]
 
 
-@lru_cache(maxsize=64)  # parts: two states of the largest cluster, which have most of their files in common
+@lru_cache(maxsize=64)  # parts: two states of the largest cluster share most of their files
 def _routers_of_files(files: tuple[RenderedFile, ...]) -> _RoutersRead:
     by_place = {(file.device, file.path): file for file in files}
     errors: dict[RenderedFile, str] = {}
@@ -203,7 +203,7 @@ def _routers_of_files(files: tuple[RenderedFile, ...]) -> _RoutersRead:
 def _routers(
     files: Mapping[tuple[str, str], RenderedFile], reader: SystemReader, errors: dict[RenderedFile, str]
 ) -> Iterator[Router]:
-    """The routers of one system; what does not parse goes into ``errors``."""
+    """The routers of one system; parse errors are added to ``errors``."""
     if isinstance(reader.router, Unsupported):
         return
     devices = [device for device, path in files if path == reader.file]
@@ -215,7 +215,7 @@ def _routers(
             continue
         if router is not None:
             yield router
-        for path in reader.unread:  # every check asks for it, and now the text is parsed
+        for path in reader.unread:  # every check needs it, and the parsed text is at hand now
             file = files.get((device, path))
             if file is not None:
                 unread_of(file)
@@ -236,20 +236,20 @@ def _nics(tree: RenderedTree) -> Iterator[ConfiguredNic]:
         yield from _nics_of_files(device, tuple(files))
 
 
-@lru_cache(maxsize=1 << 15)  # nodes, which states of a cluster have in common
+@lru_cache(maxsize=1 << 15)  # nodes: two states of a cluster share most of them
 def _nics_of_files(device: str, files: tuple[RenderedFile, ...]) -> tuple[ConfiguredNic, ...]:
     return tuple(read_nics(device, {file.path: file.read() for file in files}))
 
 
 def _declared_tiers(tree: RenderedTree) -> Mapping[str, int]:
-    """How high the spec puts the devices of a role; empty for a folder, which has no spec."""
+    """The level of each role by the spec; empty for a folder, as it has no spec."""
     return tree.declaration.tiers.levels if tree.declaration is not None else {}
 
 
 def _assemble(
     routers: list[Router], nics: list[ConfiguredNic], declared: Mapping[str, int], idle: frozenset[str]
 ) -> RoutedNetwork:
-    """The fabrics that switches with links between them make, with the NICs at their ports."""
+    """The fabrics of linked switches, with the NICs at their ports."""
     index = {router.device: at for at, router in enumerate(routers)}
     links, mismatches = _links(routers, index)
     ends = np.array([(link.a, link.b) for link in links], np.int64).reshape(-1, 2)
@@ -277,7 +277,7 @@ def _assemble(
 
 
 def _links(routers: list[Router], index: Mapping[str, int]) -> tuple[list[RoutedLink], list[Mismatch]]:
-    """Links between switches whose ports name each other, and ports whose far end says otherwise."""
+    """Links between switches with ports naming each other, and ports with another far end."""
     ports: dict[tuple[str, str], Port] = {}
     for router in routers:
         ports.update(((router.device, port.name), port) for port in router.ports)

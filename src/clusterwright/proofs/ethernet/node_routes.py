@@ -1,4 +1,4 @@
-"""Nodes: every NIC lies in a subnet that its switch announces, and has a route to every host prefix of its fabric."""
+"""Nodes: every NIC has an address in an announced subnet and a route to every host prefix of its fabric."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
 
 Fault = tuple[Mark, str]
-"""The text that marks a line, and what is wrong with it."""
+"""The mark of a line, and its mistake."""
 
 
 def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """NICs that cannot reach the hosts of their fabric, or be reached, with the reason."""
+    """NICs unable to reach the hosts of their fabric, or to be reached, with the reason."""
     hosts = [(network, length) for network, length in fabric.prefixes if length < 8 * len(network)]
     uncovered = cache(lambda reached: _first_uncovered(hosts, reached))
     taken: dict[bytes, ConfiguredNic] = {}
@@ -35,7 +35,7 @@ def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
             yield example(tree, nic.device, nic.file, nic.mark, message)
         port = ports(at).get(nic.peer)
         if port is None and (nic.device, nic.name) in unplugged:
-            continue  # the spec takes its cable out of service, and the switch's port is closed
+            continue  # the spec takes its cable out of service, and the switch's port is shut down
         if port is None or port.peer != f"{nic.device} {nic.name}":
             what = "is not in service" if port is None else f"is cabled to {port.peer or 'nothing'}"
             yield example(tree, nic.device, nic.file, ("Description=",), f"{nic.peer} {what}")
@@ -54,7 +54,7 @@ def node_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
 
 
 def _first_uncovered(hosts: list[Prefix], reached: frozenset[Prefix]) -> Prefix | None:
-    """The first host prefix that no route of a NIC covers."""
+    """The first host prefix not covered by a NIC's routes."""
     for host in hosts:
         if not any(covers(route, host) for route in reached):
             return host
@@ -62,7 +62,7 @@ def _first_uncovered(hosts: list[Prefix], reached: frozenset[Prefix]) -> Prefix 
 
 
 def _undeclared_defaults(tree: RenderedTree, nic: ConfiguredNic) -> Sequence[Mark]:
-    """A NIC's default routes where no flow joins its node with the internet; else the isolation claim checks them."""
+    """A NIC's default routes on a node without a flow to the internet; the isolation claim checks the others."""
     declaration = tree.declaration
     isolation = declaration.isolation if declaration is not None else None
     is_joined = isolation is not None and nic.device in isolation.default_gateways
@@ -70,7 +70,7 @@ def _undeclared_defaults(tree: RenderedTree, nic: ConfiguredNic) -> Sequence[Mar
 
 
 def _is_announced(router: Router, subnet: Prefix) -> bool:
-    """Whether others hear of a subnet; nobody has to where a switch speaks to none."""
+    """Whether a subnet is announced; a switch without sessions need not announce any."""
     return not router.sessions or any(covers(prefix, subnet) for prefix, _ in router.networks)
 
 
@@ -80,9 +80,9 @@ def _route_faults(
     on_link: tuple[Prefix, Sequence[bytes]],
     uncovered: Callable[[frozenset[Prefix]], Prefix | None],
 ) -> Iterator[Fault]:
-    """Where the NIC's routes lead astray, or nowhere; ``uncovered`` is a host's prefix beyond those reached.
+    """Faults of a NIC's routes; ``uncovered`` gives the first host prefix beyond those reached.
 
-    ``on_link`` is the NIC's subnet, with the addresses that its switch has there.
+    ``on_link`` is the NIC's subnet, with the addresses of its switch there.
     """
     subnet, gateways = on_link
     for prefix, gateway in nic.routes:
@@ -98,7 +98,7 @@ def _route_faults(
 
 
 def _absent(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """NICs that a switch has a subnet for, of nodes with files, whose own file gives them no address."""
+    """NICs at a switch's subnet without an address in their node's files."""
     configured = {f"{nic.device} {nic.name}" for nic, _ in fabric.nics}
     routers = {router.device for router in fabric.routers}
     nodes = {nic.device for nic, _ in fabric.nics}
@@ -123,5 +123,5 @@ def _addresses(router: Router) -> Mapping[Prefix, Sequence[bytes]]:
 
 
 def _ports(router: Router) -> Mapping[str, Port]:
-    """The switch's ports as descriptions name them, of several that are called alike the first."""
+    """The switch's ports by their name in descriptions; of several with one name the first."""
     return {f"{router.device} {port.name}": port for port in reversed(router.ports)}

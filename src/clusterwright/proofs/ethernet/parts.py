@@ -1,4 +1,4 @@
-"""Parts of a fabric below a tier: the switches that cables of lower tiers join, such as pods or single racks."""
+"""Parts of a fabric below a tier: switches connected by cables of lower tiers, such as pods or single racks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from clusterwright.proofs.ethernet.network import RoutedFabric, RoutedLink
 
-ABOVE = -1  # in no part: the tiers that join them
+ABOVE = -1  # in no part: the tiers connecting them
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,12 @@ class Parts:
 
     @property
     def count(self) -> int:
-        """How many parts there are."""
+        """The number of parts."""
         return max(self.part, default=ABOVE) + 1
 
     @property
     def ends(self) -> list[tuple[int, int]]:
-        """Each router's number where parts are compared: its place in its part, or its own number above them."""
+        """Each router's number for comparing parts: its place in its part, or its own number above them."""
         ends = []
         for at, number in enumerate(self.part):
             ends.append((at, 0) if number == ABOVE else (self.place[at], 1))
@@ -35,7 +35,7 @@ class Parts:
 
 
 def parts_below(fabric: RoutedFabric, level: int) -> Parts:
-    """The parts that the tier ``level`` and those above it join."""
+    """The parts connected by the tier ``level`` and the tiers above it."""
     size = len(fabric.routers)
     below = fabric.rank < level
     ends = fabric.ends[below[fabric.ends].all(axis=1)]
@@ -53,7 +53,7 @@ def parts_below(fabric: RoutedFabric, level: int) -> Parts:
 
 
 def cut(fabric: RoutedFabric, rows: list[int]) -> RoutedFabric:
-    """The fabric with some of its routers alone, in their order, and without NICs."""
+    """The fabric reduced to some of its routers, in their order and without NICs."""
     place = np.full(len(fabric.routers), ABOVE)
     place[rows] = np.arange(len(rows))
     ends = place[fabric.ends]

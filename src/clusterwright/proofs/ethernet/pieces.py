@@ -1,7 +1,7 @@
-"""Pieces: whether all devices at a fabric of the spec meet, and by which planes where these are declared.
+"""Pieces of a fabric: all devices of a fabric of the spec reach each other, within each declared plane.
 
-A device is attached by the peers that switches' ports name, so that devices without files of their own count too. A
-node that has files is attached only by NICs to which they give an address.
+A device is attached by the peers in the descriptions of switches' ports, so that devices without files count too. A
+node with files is attached only by NICs with an address in them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from clusterwright.proofs.ethernet.network import RoutedFabric, network_of_tree
 from clusterwright.proofs.tree import RenderedTree
 
 _NAMED = 8  # names of NICs in a label
-_PAIRS = 10  # pairs of pieces that are told
+_PAIRS = 10  # reported pairs of pieces
 
 
 def label(fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> str:
-    """The fabric's name, with the names of its NICs where several have that name, as planes do."""
+    """The fabric's name, with the names of its NICs if several fabrics have that name, as planes do."""
     if sum(other.name == fabric.name for other in fabrics) < 2:
         return fabric.name
     names = sorted({nic.name for nic, _ in fabric.nics})
@@ -34,9 +34,9 @@ def label(fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> str:
 
 @lru_cache(maxsize=2)
 def wirings(tree: RenderedTree) -> Mapping[str, Wiring]:
-    """Each fabric of the spec by name, as joints: switches and devices that are not in service are left out.
+    """The wiring of each fabric of the spec by name, without switches and devices out of service.
 
-    In a tree without a spec, parts whose tiers have the same names and would take each other's routes are one fabric.
+    In a tree without a spec, parts are one fabric if their tiers have the same names and accept each other's routes.
     """
     network = network_of_tree(tree)
     stopped = tree.declaration.stopped if tree.declaration is not None else frozenset[str]()
@@ -58,7 +58,7 @@ def _name(tree: RenderedTree, fabric: RoutedFabric, parts: Mapping[str, list[Rou
 
 
 def _is_one(part: RoutedFabric, other: RoutedFabric) -> bool:
-    """True where a switch of one part would take the other's routes."""
+    """True for a switch of one part accepting the other's routes."""
     prefix = next(other.prefixes, None)
     first_sessions = part.routers[0].sessions[:1] if part.routers else ()
     if prefix is None or not first_sessions:
@@ -95,15 +95,15 @@ def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: frozenset
 
 
 def _planes(tree: RenderedTree, name: str) -> str:
-    """How the spec declares a fabric's planes; "" where it does not, or where there is no spec."""
+    """The spec's declaration of a fabric's planes; "" without one, or without a spec."""
     planned = tree.declaration.ethernet.values() if tree.declaration is not None else ()
     return next((fabric.planes for fabric in planned if fabric.name == name), "")
 
 
 def piece_faults(tree: RenderedTree) -> Iterator[Counterexample]:
-    """Fabrics in which two devices never meet, or two ports of a plane, and pieces though nothing declares planes.
+    """Devices or ports of a plane without a path to each other, and pieces without declared planes.
 
-    Without a spec, pieces are planes where every node with files is in all of them.
+    Without a spec, pieces are planes if every node with files is in all of them.
     """
     for name, wiring in wirings(tree).items():
         is_meant = bool(_planes(tree, name)) if tree.declaration is not None else _look_like_planes(tree, wiring)
@@ -132,7 +132,7 @@ def _pairs_of(count: int) -> Iterator[tuple[int, int]]:
 
 
 def _joined(tree: RenderedTree, name: str) -> Mapping[str, int]:
-    """The planes of a fabric's switches that have uplinks, as the spec has them; without one, what cables join."""
+    """The planes of a fabric's switches with uplinks by the spec; without one, by cables."""
     if tree.declaration is not None:
         return tree.declaration.joined.get(name, {})
     plane_by_switch: dict[str, int] = {}
@@ -151,7 +151,7 @@ def _look_like_planes(tree: RenderedTree, wiring: Wiring) -> bool:
 
 
 def piece_facts(tree: RenderedTree) -> Iterator[Fact]:
-    """How many planes a fabric has that is proven plane by plane."""
+    """The number of planes of each fabric proven plane by plane."""
     for name, wiring in wirings(tree).items():
         how = _planes(tree, name)
         if how and wiring.piece_count > 1 and wiring.parted is None:
@@ -160,7 +160,7 @@ def piece_facts(tree: RenderedTree) -> Iterator[Fact]:
 
 
 def piece_notes(tree: RenderedTree) -> Iterator[str]:
-    """Notes on pieces that are taken for planes in a tree without a spec, and on devices that meet no other."""
+    """Notes on pieces assumed to be planes in a tree without a spec, and on devices without a path to others."""
     for name, wiring in wirings(tree).items():
         if wiring.beside is not None:
             one, other = wiring.beside

@@ -1,7 +1,7 @@
-"""Planes on nodes: a packet to a host leaves by a NIC in a plane that has this host, whatever its source.
+"""Planes on nodes: a packet to a host leaves by a NIC in a plane of this host.
 
-A socket that names no source takes the main table's longest and then cheapest route; a source address chooses the
-routes of other tables, so a program chose that plane itself.
+A socket without a source address takes the longest and then cheapest route of the main table. A source address selects
+the routes of other tables, so the program itself chose that plane.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class MainRoute(NamedTuple):
 
 
 def plane_faults(tree: RenderedTree, fabrics: tuple[RoutedFabric, ...]) -> Iterator[Counterexample]:
-    """Routes of nodes with NICs in several parts of a fabric that lead into a part without the destination."""
+    """Routes into a part of a fabric without the destination, on nodes with NICs in several parts."""
     parts: dict[str, list[RoutedFabric]] = {}
     for fabric in fabrics:
         planned = declared(tree, fabric)
@@ -43,9 +43,9 @@ def plane_faults(tree: RenderedTree, fabrics: tuple[RoutedFabric, ...]) -> Itera
 
 
 def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterexample]:
-    """Nodes that send packets to a host by a plane that does not have it; one of each shape.
+    """Nodes sending packets to a host by a plane without it; one for each set of routes.
 
-    A device out of service is no destination, and links that are down take their routes along.
+    A device out of service is no destination, and routes over links that are down do not count.
     """
     unplugged = tree.declaration.unplugged if tree.declaration is not None else frozenset[tuple[str, str]]()
     hosts = [_hosts(tree, part) for part in parts]
@@ -75,7 +75,7 @@ def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterex
 def _astray(
     prefixes: list[Prefix], routes: list[MainRoute], hosts_by_link: Mapping[str, frozenset[Prefix]]
 ) -> Iterator[tuple[Prefix, str]]:
-    """Prefixes with a link that packets to them leave by, and whose plane does not have them."""
+    """Prefixes with an outgoing link into a plane without them."""
     for prefix in prefixes:
         for link in sorted(_used(routes, prefix)):
             if prefix not in hosts_by_link.get(link, ()):
@@ -83,7 +83,7 @@ def _astray(
 
 
 def _hosts(tree: RenderedTree, part: RoutedFabric) -> frozenset[Prefix]:
-    """The prefixes of hosts that a plane has, its own and those that it learns at its borders."""
+    """The host prefixes of a plane, its own and those learned at its borders."""
     stopped = tree.declaration.stopped if tree.declaration is not None else frozenset[str]()
     devices = tree.devices
     prefixes: set[Prefix] = set()
@@ -95,7 +95,7 @@ def _hosts(tree: RenderedTree, part: RoutedFabric) -> frozenset[Prefix]:
 
 
 def _learnt(router: Router, devices: frozenset[str]) -> Iterator[Prefix]:
-    """Prefixes that a switch accepts from networks outside the tree."""
+    """Prefixes accepted by a switch from networks outside the tree."""
     for session in router.sessions:
         if session.into and leads_outside(router, session, devices):
             for term in router.policy(session.into):
@@ -103,7 +103,7 @@ def _learnt(router: Router, devices: frozenset[str]) -> Iterator[Prefix]:
 
 
 def main_routes(nic: ConfiguredNic, text: str) -> Iterator[MainRoute]:
-    """A NIC's routes in the main table, and the one to its own subnet that the kernel adds."""
+    """A NIC's routes in the main table, with the kernel's route to its own subnet."""
     yield MainRoute(network_of(nic.address, nic.length), 0, frozenset({nic.link}))
     for section in text.split("\n[Route]")[1:]:
         body = section.split("\n[", 1)[0]
@@ -114,7 +114,7 @@ def main_routes(nic: ConfiguredNic, text: str) -> Iterator[MainRoute]:
 
 
 def _used(routes: list[MainRoute], prefix: Prefix) -> frozenset[str]:
-    """The NICs that packets to a prefix may leave by: those of the longest, then cheapest route."""
+    """The possible outgoing NICs of packets to a prefix: those of the longest, then cheapest route."""
     matching = [route for route in routes if covers(route.prefix, prefix)]
     best = min(matching, key=lambda route: (-route.prefix[1], route.metric), default=None)
     return best.nics if best is not None else frozenset()

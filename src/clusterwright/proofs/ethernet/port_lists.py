@@ -1,4 +1,4 @@
-"""Access lists on cables between switches: sessions come up and packets pass there only where no list stops any."""
+"""Access lists on cables between switches: none of them may stop any packet."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from clusterwright.switches.readers import READERS
 
 
 def list_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """Every port between two switches whose lists stop anything, with such a packet.
+    """Ports between two switches with a list stopping packets, and such a packet.
 
-    Packets of hosts are judged where they enter: behind that, the network carries all of them.
+    The isolation proof checks packets of hosts where they enter; from there on, the network must carry all of them.
     """
     ends = ((fabric.routers[index], port) for index, port in fabric.link_ends)
     for router, port in ends:
@@ -35,7 +35,7 @@ def _lists(tree: RenderedTree, router: Router) -> Lists:
 
 
 def _stopped(lists: Lists, port: Port, direction: str) -> tuple[int, str]:
-    """The line that stops packets, and the packets of a port's lists in words; 0 and "" where everything passes."""
+    """The first line stopping packets of a port, and the message; 0 and "" if everything passes."""
     what = f"the lists of {port.name} to {port.peer} ({direction})"
     try:
         ruleset = lists.at(port.name, direction)
