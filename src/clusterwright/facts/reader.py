@@ -1,7 +1,7 @@
-"""The interface of a system's reader: facts from the text of its files, each with its place, and none from its writer.
+"""The interface of a system's reader: facts from the text of its files with their places, independent of its writer.
 
-Proofs ask every reader the same questions. One that a system has no answer to is ``Unsupported`` with the reason, never
-left out.
+Proofs use the same functions of every reader. One without an answer for a system is ``Unsupported`` with the reason,
+never missing.
 """
 
 from __future__ import annotations
@@ -21,40 +21,41 @@ Fault = tuple[int, str]
 """The offset in the text, and the mistake."""
 
 RouteJudge = Callable[[str, str], str]
-"""The fault of a route to a destination through a next hop, "" for none; a hop is "" where none is named."""
+"""The fault of a route to a destination through a next hop, "" for none; an unnamed hop is ""."""
 
 ServersByFile = Mapping[str, Callable[[str], Iterator["Server"]]]
-"""By a file's path, the servers that its text names."""
+"""By a file's path, the servers named in its text."""
 
 FileText = Callable[[str], str]
-"""The text of a device's file by its path, "" where it has none."""
+"""The text of a device's file by its path, "" for a missing one."""
 
 
 class Unsupported(NamedTuple):
-    """Why a system has no answer."""
+    """The reason why a system has no answer."""
 
     reason: str
 
 
 class Planned(Protocol):
-    """The part of the plan that openings are compared with."""
+    """The part of the plan compared with openings."""
 
     @property
     def linked(self) -> Mapping[str, frozenset[str]]:
-        """By switch, the ports that a cable or a border is planned for."""
+        """By switch, the ports with a planned cable or border."""
 
     def knows(self, text: str) -> bool:
-        """True for an address or prefix that begins on a planned network. Raises ValueError for what is none."""
+        """True for an address or prefix beginning on a planned network. Raises ValueError for other text."""
 
     def misplaced(self, switch: str, port: str, text: str) -> str:
-        """The fault of an address of a switch's interface, with or without its length; "" where it is planned.
+        """The fault of an address of a switch's interface, with or without its length; "" for a planned one.
 
-        Raises ValueError for what is no address.
+        Raises ValueError for other text.
         """
 
     def unmet(self, switch: str, neighbour: str) -> str:
-        """The fault of an address that a switch has a BGP session with; "" where the plan has a link or border
-        there. Raises ValueError for what is no address.
+        """The fault of the peer address of a switch's BGP session; "" for a planned link or border.
+
+        Raises ValueError for other text.
         """
 
 
@@ -64,40 +65,40 @@ PASSWORDS = "operators' passwords"
 
 
 class Server(NamedTuple):
-    """A server that a file names for one of the services above: a switch asks it, or tells it what happens.
-
-    ``at`` is where its name begins in the text. ``is_asked`` is False for one that nothing makes the switch ask, or
-    that it would look for beside the network that its management port is on. ``source`` is the address that requests
-    leave from: a named one, or that of the management port where this is all that its VRF has; "" where the text names
-    none, so that it is that of whichever port leads there, or the Linux below decides by its own files.
-    """
+    """A server named in a file for one of the services above, queried or informed by the switch."""
 
     at: int
+    """Offset of its name in the text."""
     what: str
+    """The service."""
     address: str
     is_asked: bool = True
+    """False for a server the switch never queries, or searches outside the network of its management port."""
     source: str = ""
+    """Source address of requests: a configured one, or the management port's if its VRF has no other.
+
+    "" without a configured one: then it is the address of the outgoing port, or set by the files of the Linux below.
+    """
 
 
 class Login(NamedTuple):
-    """Something in a file that lets somebody in: an account, what opens it, or a user of SNMP.
-
-    ``at`` is where it begins in the text. ``key`` is a public key (its type and the key) that opens the account,
-    ``has_password`` says that a password does, ``hides_password`` that the text shows neither that nor the opposite,
-    ``is_admin`` that the account may change the switch.
-    """
+    """A means of access in a file: an account, its credential, or a user of SNMP."""
 
     at: int
+    """Its offset in the text."""
     name: str
     is_snmp: bool = False
     key: str = ""
+    """A public key of the account, its type and the key."""
     has_password: bool = False
     hides_password: bool = False
+    """Whether the text leaves it open if the account has a password."""
     is_admin: bool = False
+    """Whether the account may change the switch."""
 
 
 def nothing_silent(text: str) -> Iterator[Fault]:
-    """No service of a system whose services are on wherever they are spoken of."""
+    """No service, for a system with every mentioned service switched on."""
     yield from ()
 
 
@@ -105,34 +106,33 @@ class Lists(Protocol):
     """The packet filters of a switch. Methods raise Unreadable at unknown text."""
 
     def at(self, port: str, direction: str = IN) -> Ruleset:
-        """The packets that a port lets in, or out."""
+        """The filter of a port in one direction."""
 
     def text(self, ports: Iterable[str]) -> str:
-        """All text of the file that decides on packets entering these ports."""
+        """All text of the file with an effect on packets entering these ports."""
 
     def bound(self) -> Iterator[tuple[str, str]]:
-        """The ports that lists are on, each with a direction."""
+        """The ports with lists, each with a direction."""
 
     def faults(self) -> Iterator[tuple[int, str]]:
-        """Faults of the lists that do not depend on the plan: the line, and a sentence."""
+        """Faults of the lists independent of the plan: the line, and a sentence."""
 
     def management_ports(self) -> tuple[str, ...]:
-        """The interfaces to the management network that have lists of their own; none where nothing judges there."""
+        """The interfaces to the management network with lists of their own; none without filters there."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchService:
-    """A service that listens on the management port: where its sources are listed, None for everybody.
-
-    ``rules`` are asked in turn, a source that none of them takes is refused; ``line`` is where the service begins.
-    """
+    """A service listening on the management port."""
 
     name: str
     protocol: str
     port: int
     version: int
     line: int
+    """First line of the service."""
     rules: tuple[Rule, ...] | None
+    """Rules on its sources, the first match decides, other sources are refused; None if every source is allowed."""
 
 
 def _as_it_is(text: str) -> str:
@@ -141,46 +141,55 @@ def _as_it_is(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SystemReader:
-    """The reader of a system. A device runs it when it has the ``file``.
-
-    ``kinds`` are the artifacts that its files belong to. ``router`` gives what forwards packets; ``lists`` the packet
-    filters; ``openings`` by file what takes packets past them, ``unread`` by file what nobody here knows, ``values`` by
-    file which values need not be the rendered ones; ``services``
-    who may speak to the switch; ``servers`` by file whom it asks, and ``relays`` for its hosts alone, where another
-    file says that; ``logins`` who may log in, by file, or by folder where it ends in a slash, of a path and its text;
-    ``manages`` which of the services, and of the words beside them, these files speak of, ``silent`` those that its
-    file leaves switched off, each with its place; ``routes`` by file the routes that lead elsewhere. ``named`` finds
-    lines that name the addresses of interfaces and filters, ``policy_lines`` those that make BGP's policies.
-    ``single_ports`` says that its filters know no ranges of ports, ``is_stateful`` that they know replies by their
-    connection, ``has_host_firewall`` that the Linux under it guards the management port. ``normal_form`` writes a
-    file that a device printed, or somebody edited, in the form that the others read, line by line.
-    """
+    """The reader of a system. Functions by file take the file's text."""
 
     system: str
     file: str
+    """A device with this file runs the system."""
     kinds: frozenset[str]
+    """Artifacts of its files."""
     router: Callable[[str, FileText], Router | None] | Unsupported
+    """The facts about forwarding, from the device's name and its files."""
     lists: Callable[[str], Lists]
+    """The packet filters."""
     openings: Mapping[str, Callable[[str, str, Planned | None], Iterator[Fault]]]
+    """By file, settings that let packets bypass the filters."""
     unread: Mapping[str, Callable[[str], tuple[Unread, ...]]]
+    """By file, text of unknown effect."""
     values: Mapping[str, FieldValues]
+    """By file, fields with values that may differ from the rendered ones."""
     services: Callable[[str], Iterator[SwitchService]] | Unsupported
+    """Services of the switch with their allowed sources."""
     servers: ServersByFile
+    """By file, the servers used by the switch."""
     logins: Mapping[str, Callable[[str, str], Iterator[Login]]]
+    """Accounts by file, or by folder with a slash at its end; the function takes a path and its text."""
     manages: frozenset[str]
+    """The services and accounts, by their constants above, covered by these files."""
     silent: Callable[[str], Iterator[Fault]]
+    """Services left switched off by the file, with their places."""
     routes: Mapping[str, Callable[[str, RouteJudge], Iterator[Fault]]]
+    """By file, wrong routes."""
     named: re.Pattern[str]
+    """Lines naming the addresses of interfaces and filters."""
     policy_lines: Callable[[str], Iterable[str]] | Unsupported
+    """Lines defining BGP policies."""
     single_ports: bool = False
+    """Whether its filters support no ranges of ports."""
     lists_by_port: bool = True
-    """Whether ports of hosts may have lists that differ; False where one table serves the switch."""
+    """Whether ports of hosts may have different lists; False for a system with one table for the switch."""
     is_stateful: bool = False
+    """Whether its filters recognise replies by connection tracking."""
     has_host_firewall: bool = False
+    """Whether the Linux below filters the management port."""
     relays: ServersByFile = field(default_factory=dict)
+    """By file, the servers used only for the switch's hosts, if another file has them."""
     normal_form: Callable[[str], str] = _as_it_is
+    """A file printed by a device or edited by hand in the form of the other functions, line by line."""
     names_sources: frozenset[str] = frozenset()
-    """The kinds of servers for which the system can be told an address to ask from."""
+    """The kinds of servers with a configurable source address for requests."""
     host_addresses: Mapping[str, Callable[[str], Iterator[str]]] = field(default_factory=dict)
-    """By file the addresses of the management port, where the Linux below sets it up and decides what requests leave
-    from; empty where the system's own file says so."""
+    """By file, the addresses of the management port, if the Linux below sets it up and chooses source addresses.
+
+    Empty if the system's own file sets it up.
+    """

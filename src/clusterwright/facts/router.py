@@ -1,7 +1,7 @@
-"""The content of a switch's files, for every operating system: ports, BGP sessions, policies and the QoS map.
+"""The content of a switch's files for every operating system: ports, BGP sessions, policies and the QoS map.
 
-Where something stands is kept as a ``Mark``: texts to be found one after another in the file, the last of which is
-meant. A line is only counted when a counterexample needs it, which keeps the reading of a whole cluster cheap.
+A place is stored as a ``Mark``: texts to find one after another in the file, the last at the place itself. Lines are
+counted only for counterexamples, which keeps the reading of a whole cluster cheap.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEFAULT_HOLD_TIME_S = 180  # of EOS and FRR (SONiC)
 
 
 class PrefixRule(NamedTuple):
-    """One entry of a prefix list: prefixes inside ``within`` whose length is from ``low`` to ``high``."""
+    """One entry of a prefix list: prefixes inside ``within`` with a length from ``low`` to ``high``."""
 
     permit: bool
     within: Prefix
@@ -35,7 +35,7 @@ PrefixRules = tuple[PrefixRule, ...]
 class Term(NamedTuple):
     """One term of a policy. ``prefixes`` and ``communities`` must both match; None matches everything.
 
-    ``change`` says what happens to a permitted route's communities: ``set``, ``add``, ``remove`` or nothing.
+    ``change`` is the operation on a permitted route's communities: ``set``, ``add``, ``remove`` or "".
     """
 
     permit: bool
@@ -53,154 +53,156 @@ PERMIT_ALL: Policy = (
 )
 
 
-Marking = tuple[tuple[int, str], ...]  # queues that mark packets, with their thresholds
+Marking = tuple[tuple[int, str], ...]  # queues marking packets, with their thresholds
 
 
 class Watchdog(NamedTuple):
-    """When a paused queue counts as stuck and when it is served again, None where the text leaves that open.
-
-    ``manner`` says what is each operating system's own: how often it looks, and what it does with the packets.
-    """
+    """The PFC watchdog; times not in the text are None."""
 
     detection_ms: int | None
+    """Time of pause after which a queue counts as stuck."""
     recovery_ms: int | None
+    """Time after which it is served again."""
     manner: str
+    """Settings in the operating system's own form: polling, and the action on packets."""
 
 
 class PortQos(NamedTuple):
-    """How a port treats classes.
-
-    ``classifies`` tells whether it sorts packets by the switch's map of DSCPs. ``lossless`` are the priorities that it
-    pauses for and is paused for, ``watchdog`` how a pause without end is broken, if at all. ``shares`` are its
-    queues with their part of the bandwidth, STRICT for one that goes first. ``headroom_bytes`` is what the least of the
-    lossless priorities has after a pause, ``cable_m`` the length that the text states; None where it says nothing of
-    them.
-    ``counted`` are queues whose ECN marks a statement counts, None where the system always does. ``places`` leads to
-    what says so, by ``queue N``, ``detection``, ``recovery`` and ``manner``; what is not there is at ``qos_mark``.
-    """
+    """A port's treatment of classes."""
 
     classifies: bool = False
+    """Whether it classifies packets by the switch's map of DSCPs."""
     lossless: frozenset[int] = frozenset()
+    """Priorities with PFC in both directions."""
     watchdog: Watchdog | None = None
     shares: tuple[tuple[int, float], ...] = ()
+    """Queues with their share of the bandwidth, STRICT for a queue of strict priority."""
     headroom_bytes: int | None = None
+    """The least headroom of a lossless priority; None if not in the text."""
     cable_m: float | None = None
+    """The cable's length; None if not in the text."""
     marking: Marking = ()
     counted: tuple[int, ...] | None = None
+    """Queues with counted ECN marks; None for a system that counts them always."""
     places: tuple[tuple[str, Mark], ...] = ()
+    """Places by ``queue N``, ``detection``, ``recovery`` and ``manner``; everything else is at ``qos_mark``."""
     losses: tuple[tuple[str, Mark], ...] = ()
-    """A cause that drops packets of a lossless priority: a sentence without its subject, and its place."""
+    """Reasons for loss of packets of a lossless priority: a sentence without its subject, and its place."""
 
 
 STRICT = -1.0
 
 
 class Aggregate(NamedTuple):
-    """Ports that are one link, by its ``name`` on the device; ``mark`` is its place.
-
-    ``mode`` is ``active`` or ``passive`` of LACP (IEEE 802.1AX), or another word of the text's for a link without it;
-    ``rate`` is ``fast`` or ``slow``.
-    """
+    """Ports combined into one link."""
 
     name: str
+    """The link's name on the device."""
     mode: str
+    """``active`` or ``passive`` of LACP (IEEE 802.1AX), or another word of the text for a link without it."""
     rate: str
+    """``fast`` or ``slow``."""
     mark: Mark
 
 
 class Port(NamedTuple):
-    """A port in service. ``peer`` is the other end of its cable as its description has it: ``device port``.
-
-    ``address`` is None on a port that only switches. ``mtu_bytes`` is the longest IP packet, 0 where nothing is said of
-    it; ``fec`` is ``reed-solomon``, ``fire-code``, ``none``, or empty where the text leaves it open, as ``lanes`` is 0
-    there. ``subnet`` is what hosts on the port share, its own or that of its VLAN. ``mark`` is the place of the
-    address, ``start`` that of the port's first line, ``cable_mark`` that of the description. ``filtered`` are the
-    directions (``in``, ``out``) in which the port asks an access list, ``macsec`` names cipher and keys by which it
-    encrypts, empty where it does not. What is said of an ``aggregate`` that it is a part of, is said of it.
-    """
+    """A port in service; a member of an aggregate has the aggregate's settings."""
 
     name: str
     address: bytes | None
+    """None on a port that only switches."""
     length: int
     speed_gbps: float
     peer: str
+    """The other end of its cable by its description: ``device port``."""
     qos: PortQos
     mtu_bytes: int
+    """The longest IP packet; 0 if not in the text."""
     fec: str
+    """``reed-solomon``, ``fire-code``, ``none``, or empty if not in the text."""
     lanes: int
+    """0 if not in the text."""
     mark: Mark
+    """The place of the address."""
     start: Mark
+    """The place of the port's first line."""
     speed_mark: Mark
     qos_mark: Mark
     cable_mark: Mark
+    """The place of the description."""
     subnet: Prefix | None
+    """The subnet of hosts on the port, its own or its VLAN's."""
     filtered: tuple[str, ...] = ()
+    """Directions with an access list, ``in`` or ``out``."""
     macsec: str = ""
+    """Cipher and keys of MACsec, empty without encryption."""
     aggregate: Aggregate | None = None
     is_adaptive: bool = False
-    """Whether packets that leave by it may take another of the equal paths each."""
+    """Whether each outgoing packet may take another of the equal paths."""
 
 
 class Session(NamedTuple):
-    """One configured BGP neighbour. ``local`` is the own address where the text names it.
-
-    ``into`` and ``out_of`` are names of policies, empty where none is attached. ``has_bfd`` tells whether BFD watches
-    the neighbour, ``most_routes`` how many it may announce, 0 for any number. ``authentication`` says by what both ends
-    prove who they are, empty where nothing does, and ``auth_mark`` where. ``hold_time_s`` is how long a silent
-    neighbour counts as alive, and ``hold_mark`` where that stands. ``restart_s`` is how long neighbours are to keep
-    the routes while BGP restarts, None for the system's own time, 0 where that is off; ``restart_mark`` is its place.
-    ``bfd_ms`` is how long BFD takes a silent neighbour for alive.
-    """
+    """One configured BGP neighbour."""
 
     peer: bytes
     local: bytes | None
+    """The switch's own address; None if not in the text."""
     remote_as: int
     into: str
+    """Name of the inbound policy, empty for none."""
     out_of: str
+    """Name of the outbound policy, empty for none."""
     mark: Mark
     group_mark: Mark
     as_mark: Mark
     local_mark: Mark
     has_bfd: bool = False
     most_routes: int = 0
+    """Limit on the neighbour's announced routes, 0 for none."""
     authentication: str = ""
+    """Authentication of both ends, empty for none."""
     auth_mark: Mark = ()
     hold_time_s: int = DEFAULT_HOLD_TIME_S
+    """Time for which a silent neighbour counts as alive."""
     hold_mark: Mark = ()
     restart_s: int | None = 0
+    """Time for which neighbours keep routes during a BGP restart; None for the system's default, 0 for off."""
     restart_mark: Mark = ()
     bfd_ms: int = DEFAULT_BFD_MS
+    """Time for which a silent neighbour counts as alive to BFD."""
 
 
 @dataclass(frozen=True, slots=True)
 class QosMap:
-    """How a switch treats a packet by its DSCP: traffic class, the class's queue, and which PFC priorities exist.
-
-    ``class_of`` has 64 entries, None where nothing is said. ``group_of`` maps classes to priority groups, which decide
-    about a pause; a class that is not in it is its own group. ``paused`` are the groups that pause. ``marks`` leads to
-    what says so, by ``dscp N``, ``class N``, ``group N`` and ``priority N``.
-    """
+    """A switch's treatment of packets by DSCP: traffic class, the class's queue, and PFC priorities."""
 
     class_of: tuple[int | None, ...]
+    """Class by DSCP, 64 entries; None for one not in the text."""
     queue_of: Mapping[int, int]
+    """Queue by class."""
     lossless: frozenset[int]
     marks: Mapping[str, Mark]
+    """Places by ``dscp N``, ``class N``, ``group N`` and ``priority N``."""
     group_of: Mapping[int, int]
+    """Priority group by class, for pauses; a missing class is its own group."""
     paused: frozenset[int]
+    """Priority groups with PFC."""
 
 
 class HeadroomPool(NamedTuple):
-    """A pool of buffer memory: its headroom in bytes, what all share beside it, and what ports are promised of it."""
+    """A pool of buffer memory."""
 
     name: str
     headroom_bytes: int
     shared_bytes: int
+    """Memory shared by all ports beside the headroom."""
     promised_bytes: int
+    """Headroom promised to ports in total."""
     mark: Mark
 
 
 class HashFunction(NamedTuple):
-    """An algorithm, by one name for all systems where two have it, and the seed that it starts from."""
+    """A hash algorithm, with the same name for all systems, and its seed."""
 
     algorithm: str
     seed: int
@@ -208,78 +210,81 @@ class HashFunction(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Router:
-    """A switch that routes.
-
-    ``role`` is what the spec calls it by, empty without one. ``ports_file`` and ``bgp_file`` are paths on the device,
-    ``own_addresses`` its addresses by subnet. ``keeps_communities`` tells whether routes go out with the communities
-    that they have. ``max_paths`` is 0 where the text sets no limit. ``defaults`` are places where a default route is
-    configured for traffic, ``discards`` the prefixes with a route to nowhere, ``leaks`` places that bring foreign
-    routes into BGP, with what they do. ``spreads_by`` names what equal paths are chosen by beyond addresses and
-    ports, None where the text says nothing; ``spread_mark`` is where it should. ``hash_function`` is what they are
-    chosen with, None where the text leaves that to the switch; ``seed_mark`` is the place of its seed. ``pools`` are
-    those of headroom that the text sizes, none where the chip does. ``advertised`` are the subnets whose hosts hear
-    that the switch is their router and that addresses come by DHCPv6, ``relayed`` those whose requests for addresses it
-    passes on. ``relay_sources`` are the addresses that it asks servers from, by these subnets; without one, requests
-    leave from whichever port leads to the server.
-    """
+    """A switch with routing."""
 
     device: str
     ports_file: str
+    """Path on the device."""
     bgp_file: str
+    """Path on the device."""
     keeps_communities: bool
+    """Whether routes are announced with their communities."""
     router_id: str
     router_id_mark: Mark
     asn: int
     asn_mark: Mark
     max_paths: int
+    """Limit on equal paths, 0 for none."""
     max_paths_mark: Mark
     ports: tuple[Port, ...]
     own_addresses: tuple[tuple[Prefix, bytes], ...]
+    """Its addresses, each with its subnet."""
     sessions: tuple[Session, ...]
     networks: tuple[tuple[Prefix, Mark], ...]
+    """The prefixes originated by the switch."""
     policies: Mapping[str, Policy]
     qos: QosMap | None
     defaults: tuple[Mark, ...] = ()
+    """Places of configured default routes for traffic."""
     discards: frozenset[Prefix] = frozenset()
+    """Prefixes with a discard route."""
     leaks: tuple[tuple[Mark, str], ...] = ()
+    """Places importing foreign routes into BGP, with their effect."""
     spreads_by: str | None = None
+    """Fields hashed for equal paths beyond addresses and ports; None if not in the text."""
     spread_mark: Mark = ()
     hash_function: HashFunction | None = None
+    """None if not in the text."""
     seed_mark: Mark = ()
     pools: tuple[HeadroomPool, ...] = ()
+    """Pools of headroom sized by the text, none if the chip sizes them."""
     role: str = ""
+    """The switch's role in the spec, empty without a spec."""
     advertised: frozenset[Prefix] = frozenset()
+    """Subnets with router advertisements pointing hosts to DHCPv6."""
     relayed: frozenset[Prefix] = frozenset()
+    """Subnets with a DHCP relay."""
     relay_sources: Mapping[Prefix, bytes] = field(default_factory=dict)
+    """Source address of the relay by subnet; without one, it is the address of the outgoing port."""
 
     def has_route_for(self, prefix: Prefix) -> bool:
-        """True when the switch has a route that lets it announce a prefix: a subnet of its own, or a discard route."""
+        """True if the switch has a route for announcing a prefix: a subnet of its own, or a discard route."""
         return prefix in self.discards or any(subnet == prefix for subnet, _ in self.own_addresses)
 
     @property
     def stem(self) -> str:
-        """Its role; without a spec the beginning of its name."""
+        """The switch's role; without a spec, the beginning of its name."""
         return self.role or stem_of(self.device)
 
     @property
     def is_silent(self) -> bool:
-        """True for a switch that tells no neighbour anything, as one that is drained does."""
+        """True for a switch announcing nothing to any neighbour, such as a drained one."""
         policies = [self.policy(name) for name in {session.out_of for session in self.sessions}]
         return bool(policies) and not any(term.permit for policy in policies for term in policy)
 
     def policy(self, name: str) -> Policy:
-        """The policy of that name. Without a name everything is permitted; one that is not there permits nothing."""
+        """The policy of that name; an empty name permits everything, a missing policy nothing."""
         return self.policies.get(name, ()) if name else PERMIT_ALL
 
 
 @lru_cache(maxsize=1 << 14)
 def stem_of(device: str) -> str:
-    """A device's name without the places and numbers at its end, as ``rail-leaf`` of ``rail-leaf-p00r00-01``."""
+    """A device's name without the numbered parts at its end, such as ``rail-leaf`` of ``rail-leaf-p00r00-01``."""
     return re.sub(r"(-[^-]*\d[^-]*)+$", "", device)
 
 
 def thresholds(low_bytes: int, high_bytes: int, percent: int | None) -> str:
-    """How a queue marks, in one wording for all systems."""
+    """A queue's ECN thresholds, in one wording for all systems."""
     chance = "" if percent is None else f", up to {percent} %"
     return f"from {low_bytes:,} to {high_bytes:,} bytes{chance}"
 
@@ -302,12 +307,12 @@ def is_address(text: str) -> bool:
 
 
 def shown(address: bytes) -> str:
-    """An address as people write it."""
+    """An address in its usual text form."""
     return socket.inet_ntop(socket.AF_INET6 if len(address) == 16 else socket.AF_INET, address)
 
 
 def shown_prefix(prefix: Prefix) -> str:
-    """A prefix as people write it."""
+    """A prefix in its usual text form."""
     return f"{shown(prefix[0])}/{prefix[1]}"
 
 
@@ -319,7 +324,7 @@ def prefix_of(text: str) -> Prefix:
 
 
 def network_of(address: bytes, length: int) -> Prefix:
-    """The network that an address lies in. Raises ValueError for a length that no such address has."""
+    """The network of an address. Raises ValueError for an impossible length."""
     size = 8 * len(address)
     if not 0 <= length <= size:
         raise ValueError(f"/{length} is no prefix length of {shown(address)}")
@@ -336,7 +341,7 @@ def covers(outer: Prefix, inner: Prefix) -> bool:
 
 
 def list_permits(rules: PrefixRules, prefix: Prefix) -> bool:
-    """The decision of a prefix list on a prefix: the first entry that matches decides, none refuses."""
+    """The decision of a prefix list on a prefix: the first matching entry's, or a refusal without one."""
     for rule in rules:
         if rule.low <= prefix[1] <= rule.high and covers(rule.within, prefix):
             return rule.permit
@@ -344,7 +349,7 @@ def list_permits(rules: PrefixRules, prefix: Prefix) -> bool:
 
 
 def apply_policy(policy: Policy, prefix: Prefix, communities: frozenset[str]) -> frozenset[str] | None:
-    """The communities of a route after a policy, None where the policy refuses it."""
+    """The communities of a route after a policy, None for a refused route."""
     for term in policy:
         if term.prefixes is not None and not list_permits(term.prefixes, prefix):
             continue
@@ -355,7 +360,7 @@ def apply_policy(policy: Policy, prefix: Prefix, communities: frozenset[str]) ->
 
 
 def changed(term: Term, communities: frozenset[str]) -> frozenset[str]:
-    """The communities that a term leaves on a route."""
+    """A route's communities after a term."""
     if term.change == "set":
         return term.values
     if term.change == "add":
@@ -364,7 +369,7 @@ def changed(term: Term, communities: frozenset[str]) -> frozenset[str]:
 
 
 def line_of(text: str, mark: Mark) -> int:
-    """The line, from 1, that a mark leads to in a text; 0 where it leads nowhere."""
+    """The line of a mark in a text, from 1; 0 for a mark not in the text."""
     at = 0
     for number, needle in enumerate(mark, 1):
         found = text.find(needle, at)
@@ -375,7 +380,7 @@ def line_of(text: str, mark: Mark) -> int:
 
 
 def leads_outside(router: Router, session: Session, devices: frozenset[str]) -> bool:
-    """True for a neighbour on a port of the switch that is cabled to none of the tree's devices: the site beyond."""
+    """True for a neighbour outside the tree: on a port of the switch cabled to none of the tree's devices."""
     ends = {port.subnet: port for port in router.ports if port.address is not None}
     port = ends.get(network_of(session.peer, 8 * len(session.peer) - 1))
     return port is not None and port.peer.partition(" ")[0] not in devices

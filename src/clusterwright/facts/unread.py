@@ -1,4 +1,4 @@
-"""Unread text: nothing is proven of a file beyond the lines, fields and tables that readers know."""
+"""Unread text: proofs cover only the lines, fields and tables known to readers."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from typing import NamedTuple
 
 
 class Unread(NamedTuple):
-    """Something in a file that no fact of a reader takes in, and that is not known to be without influence.
-
-    ``file`` is its path on the device, ``line`` counts from 1, 0 where the place is not known. ``text`` is what stands
-    there: in a text the lines that open its sections and the line itself, in JSON the keys that lead to it, joined by
-    `` / ``; ``claims`` are the names of the checks that it could touch, all that read the file where it is empty.
-    ``differs`` says that the field is known: its value is not the rendered one, and no fact tells what that does.
-    """
+    """A part of a file covered by no reader's facts and not known to be harmless."""
 
     file: str
+    """Path on the device."""
     line: int
+    """Counted from 1; 0 for an unknown place."""
     text: str
+    """The place, joined by `` / ``: the lines opening its sections and the line itself, or the keys in JSON."""
     claims: frozenset[str] = frozenset()
+    """Names of the checks that it could affect; empty for all checks reading the file."""
     differs: bool = False
+    """Whether the field is known, but has another value than the rendered one, of unknown effect."""
 
 
-BETWEEN = " / "  # as the spec writes places that it vouches for
+BETWEEN = " / "  # also in the places accepted by the spec

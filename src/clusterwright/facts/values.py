@@ -1,8 +1,8 @@
-"""Which values of a system's files may differ from the rendered ones.
+"""Fields of a system's files with values that may differ from the rendered ones.
 
-The world is closed for values as it is for names: a value that no fact reads decides something all the same, because
-some program of the switch reads it. Every value has to be the rendered one, but for two kinds of fields that stand on
-a system's lists: those whose every value a fact of the readers takes, and those that touch no claim.
+Values are a closed world, as names are: a value outside the facts has an effect all the same, as some program of the
+switch reads it. Every value must be the rendered one, except in two kinds of fields on a system's lists: fields fully
+covered by the readers' facts, and fields without effect on any claim.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BELOW = "..."
 
 
 class IdleFields(NamedTuple):
-    """Fields that touch no claim: the ``program`` of the switch that reads them, why, and the pattern of their keys."""
+    """Fields without effect on any claim: the ``program`` reading them, the reason, and the pattern of their keys."""
 
     program: str
     reason: str
@@ -31,25 +31,23 @@ class IdleFields(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FieldValues:
-    """The fields of a file that may have other values than the rendered ones.
-
-    ``judged`` are those of which the readers' facts tell every value, so that the proofs decide. ``touches`` are the
-    claims that a value could touch, by the pattern of its keys: every claim where none of these fits.
-    """
+    """The fields of a file with values that may differ from the rendered ones."""
 
     judged: re.Pattern[str]
+    """Fields with every value in the readers' facts, so that the proofs check them."""
     harmless: tuple[IdleFields, ...]
     touches: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = ()
+    """Claims that a value could affect, by the pattern of its keys; every claim for other keys."""
 
     def may_differ(self, keys: Keys) -> bool:
-        """Whether a difference at these keys is decided by a proof, or by nothing."""
+        """Whether a proof checks differences at these keys, or they are harmless."""
         place = BETWEEN.join(keys)
         if self.judged.fullmatch(place) is not None:
             return True
         return any(group.pattern.fullmatch(place) is not None for group in self.harmless)
 
     def claims_of(self, keys: Keys) -> frozenset[str]:
-        """The claims that a value at these keys could touch; empty for every claim that is made of the file."""
+        """The claims that a value at these keys could affect; empty for every claim on the file."""
         place = BETWEEN.join(keys)
         return next((claims for pattern, claims in self.touches if pattern.fullmatch(place) is not None), frozenset())
 
@@ -57,8 +55,8 @@ class FieldValues:
 def field_pattern(text: str) -> re.Pattern[str]:
     """The keys of fields in a tree of objects, from lines like ``ACL_RULE * : SRC_IP DST_IP``.
 
-    Before the colon stand the keys of an object, behind it its fields; a line without one has fields of the whole file.
-    ``*`` is any one key, and a field that ends in ``...`` stands for all below it too.
+    The keys of an object are before the colon, its fields after it; a line without a colon has fields of the whole
+    file. ``*`` is any one key, and a field ending in ``...`` includes all fields below it.
     """
     patterns = []
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -71,9 +69,9 @@ def field_pattern(text: str) -> re.Pattern[str]:
 
 
 def line_pattern(sections: Iterable[tuple[str, str]]) -> re.Pattern[str]:
-    """Lines of a text, from the pattern of a section's first line and those of the lines below it, a line each.
+    """Lines of a text, from pairs of the pattern of a section's first line and the patterns of lines below it.
 
-    Without lines below, the first line itself is meant.
+    Without patterns below, the first line itself matches.
     """
     patterns = []
     for header, lines in sections:

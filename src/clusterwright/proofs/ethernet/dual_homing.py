@@ -61,7 +61,7 @@ def _is_covered(route: MainRoute, others: list[MainRoute]) -> bool:
 
 
 def gpu_faults(tree: RenderedTree, fabrics: Iterable[RoutedFabric]) -> Iterator[Counterexample]:
-    """GPUs with ports at several switches of a fabric by the spec, and at one or none by the text."""
+    """GPUs with ports at several switches of a fabric by the spec, but at one or none by the text."""
     wanted = tree.declaration.gpu_ports if tree.declaration is not None else {}
     ends: dict[tuple[str, str], tuple[ConfiguredNic, str]] = {}
     if wanted:

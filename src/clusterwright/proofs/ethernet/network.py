@@ -317,7 +317,7 @@ class _Part:
 
 
 def _declared_ranks(routers: list[Router], declared: Mapping[str, int]) -> Integers | None:
-    """Each router's tier as the spec has it, counted from the lowest there is; None where it does not name them all."""
+    """Each router's tier by the spec, counted from the lowest present; None unless the spec has all of them."""
     if not all(router.stem in declared for router in routers):
         return None
     heights = np.array([declared[router.stem] for router in routers], np.int64)
@@ -325,10 +325,10 @@ def _declared_ranks(routers: list[Router], declared: Mapping[str, int]) -> Integ
 
 
 def _ranks(routers: list[Router], links: list[RoutedLink]) -> Integers:
-    """Each router's tier, guessed. Devices of one role are a tier; the role with most hosts, then switches, is lowest.
+    """Each router's tier, inferred. A role is a tier; the role with most hosts, then switches, is the lowest.
 
-    A role stands above all roles that are cabled to it and nearer to the lowest; of two that are equally near, the one
-    with more switches is below. So a switch may be cabled past a tier that its group does not have.
+    A role is above all roles cabled to it and nearer to the lowest; of two equally near, the one with more switches is
+    below. So a switch may be cabled past a tier missing in its group.
     """
     beside: dict[str, set[str]] = {}
     hosts: Counter[str] = Counter()

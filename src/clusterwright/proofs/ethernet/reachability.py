@@ -1,7 +1,7 @@
-"""Reachability: every host prefix is known wherever it should be, over as many equal paths as the cables allow.
+"""Reachability: every host prefix is known on every intended switch, over as many equal paths as the cables allow.
 
-The expected routes come from the cables alone: routes climb and then descend. The real ones come from the policies.
-Both spread by the same function.
+The expected routes come from the cables: routes climb and then descend. The real ones come from the policies. Both are
+computed by the same function.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _FROM_ABOVE: Policy = (
         permit=True, list_name="", prefixes=None, communities=None, change="set", values=frozenset({"above"}), mark=()
     ),
 )
-# what a switch announces itself has no mark yet, which is why the second term asks for the mark to refuse
+# A switch's own announcements have no community yet, so the term refuses routes by the community "above".
 _TO_ABOVE: Policy = (
     Term(
         permit=False,
@@ -82,7 +82,7 @@ _FAR = 127  # more hops than any route has
 
 @lru_cache(maxsize=16)
 def ideal_edges(fabric: RoutedFabric) -> EdgeTable:
-    """The edges that cables and tiers ask for: down every route, up only own routes and those from below."""
+    """The edges implied by cables and tiers: every route goes down, only own routes and those from below go up."""
     source, target = fabric.ends.reshape(-1), fabric.ends[:, ::-1].reshape(-1)
     tells = ~fabric.silent[source]
     source, target = source[tells], target[tells]
@@ -142,17 +142,17 @@ class SpreadOutcome:
     """The result of all sections of a fabric."""
 
     sessions: Counts
-    """By router, the most sessions over which it has one prefix."""
+    """By router, the most sessions with routes to one prefix."""
     differs: bool = False
-    """Whether any route differs from those that cables ask for."""
+    """Whether any route differs from those implied by the cables."""
     announced: dict[Shape, Counts] = field(default_factory=dict)
-    """By shape of policy and router, the prefixes that it announces."""
+    """By shape of policy and router, the number of announced prefixes."""
     paths: dict[int, tuple[int, int]] = field(default_factory=dict)
     """By hops, the fewest and most equal paths."""
 
 
 def outcome_of(fabric: RoutedFabric, parts: Iterable[ColumnSection]) -> SpreadOutcome:
-    """The outcome of sections that stand for all columns of a fabric."""
+    """The outcome of sections representing all columns of a fabric."""
     size = len(fabric.routers)
     outcome = SpreadOutcome(np.zeros(size, np.float32))
     for section in parts:
@@ -191,7 +191,7 @@ def _facts(fabric: RoutedFabric, name: str, outcome: SpreadOutcome) -> Iterator[
 
 
 def _differences(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """Where routes first go missing or first appear unasked, with the policy that is to blame."""
+    """The first switches with a missing or unexpected route, and the policy responsible."""
     far = np.int8(_FAR)
     seen: dict[int, int] = {}
     for section in whole(fabric):
@@ -235,7 +235,7 @@ def _explain(
     row: int,
     at: tuple[int, Prefix],
 ) -> Iterator[Counterexample]:
-    """The policies or sessions to blame for a router's routes to a prefix, which has its column in both outcomes."""
+    """The policies or sessions responsible for a router's routes to the prefix at one column of both outcomes."""
     router = fabric.routers[row]
     column, prefix = at
     there = {edge.source: edge for edge in by_target.get(row, ())}
@@ -289,7 +289,7 @@ def _policy_mark(policy: Policy, session: Session) -> Mark:
 
 
 def _narrow(tree: RenderedTree, fabric: RoutedFabric, outcome: SpreadOutcome) -> Iterator[Counterexample]:
-    """Switches that may not use as many equal paths as they are told of."""
+    """Switches limited to fewer equal paths than they learn."""
     for router, widest in zip(fabric.routers, outcome.sessions, strict=True):
         if router.max_paths and router.max_paths < widest:
             message = f"uses at most {router.max_paths} equal paths, but has {int(widest)} to some prefix"

@@ -1,10 +1,10 @@
-"""How routes spread over a fabric's sessions by the policies at both ends, for all prefixes at once.
+"""Propagation of routes over a fabric's sessions by the policies at both ends, for all prefixes at once.
 
-Routes travel in layers: those of one hop, then of two, and so on, as every hop adds an AS number and the shortest path
-wins; equally short ones are used together. A layer is a matrix of how many paths each switch (row) has to each prefix
-(column), and one sparse product per pair of policies carries it over the sessions that have this pair. Prefixes that no
-policy can tell apart share a column. A router refuses what another router of its own AS number originated; AS numbers
-in the middle of a path are not followed.
+Routes propagate in layers, first those of one hop, then of two, and so on: every hop adds an AS number, and the
+shortest paths are used, equally short ones together. A layer is a matrix of the number of paths of each switch (row) to
+each prefix (column). One sparse product for each pair of policies carries it over the sessions with this pair. Prefixes
+treated equally by every policy share a column. A router refuses routes originated with its own AS number; AS numbers in
+the middle of a path are not tracked.
 """
 
 from __future__ import annotations
@@ -27,58 +27,59 @@ Counts = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 _FARTHEST = 16  # hops; a Clos of n tiers needs 2 (n - 1)
 _AT_ONCE = 128  # columns
-_SECTION = 1024  # columns whose outcome is held at a time: 0.3 GB of 10,000 routers
+_SECTION = 1024  # columns in memory at a time: 0.3 GB for 10,000 routers
 
 
 class PrefixColumn(NamedTuple):
-    """A prefix as policies see it: the routers that announce it, the ranges it is in, and the lists that name it."""
+    """The properties of a prefix that policies can match."""
 
     origins: tuple[int, ...]
+    """Routers announcing it."""
     matched: tuple[bool, ...]
+    """For each list with ranges, whether it permits the prefix."""
     named: tuple[tuple[int, str], ...]
+    """Routers and lists of single prefixes containing it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Announced:
-    """The prefixes of a fabric by column, each with one of them; ``column_of`` every prefix.
-
-    ``ranges`` are the lists of more than single prefixes, in the order of what columns have as ``matched``. ``is_host``
-    is True for columns with a prefix that is shorter than a single address.
-    """
+    """The prefixes of a fabric by column."""
 
     ranges: tuple[PrefixRules, ...]
+    """Lists of ranges of prefixes, in the order of ``PrefixColumn.matched``."""
     columns: tuple[PrefixColumn, ...]
     prefixes: tuple[Prefix, ...]
+    """One prefix of each column."""
     column_of: Mapping[Prefix, int]
     is_host: Flags
+    """By column, whether it has a prefix of more than one address."""
 
     @cached_property
     def weights(self) -> Integers:
-        """How many prefixes share each column."""
+        """The number of prefixes of each column."""
         return np.bincount(list(self.column_of.values()), minlength=len(self.columns))
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnSection:
-    """Some of a fabric's ``columns``, each for so many prefixes as its ``weights`` say, of hosts or of switches alone.
-
-    The fabric may be a part of one in which routers stand for others that are like them: ``stands_for`` says for how
-    many where one of several alike tells one that is alone. ``rows`` are its routers' numbers in the whole, and
-    ``copies`` lead back there: each has for every router of the whole a row here, and how often columns like these are
-    seen from there.
-    """
+    """Some of a fabric's columns, or of a part of the fabric representing the whole."""
 
     fabric: RoutedFabric
     rows: Integers
+    """The number of each router in the whole fabric."""
     columns: Integers
     weights: Integers
+    """The number of prefixes of each column."""
     is_host: Flags
+    """By column, whether it has a prefix of hosts."""
     stands_for: Integers
+    """By router, the number of equivalent routers represented by it towards a router that represents only itself."""
     copies: tuple[tuple[Integers, Integers], ...]
+    """Maps to the whole fabric: for each of its routers a row here, and the number of equivalent columns there."""
 
     @cached_property
     def masks(self) -> _Masks:
-        """The routes that policies let pass in these columns."""
+        """The routes permitted by policies in these columns."""
         return _Masks(self)
 
     @cached_property
@@ -91,11 +92,11 @@ class ColumnSection:
         return origin
 
     def total(self, rows: Counts) -> Counts:
-        """A number of each row, summed over all columns like these, for the routers of the whole."""
+        """A number of each row, summed over all equivalent columns, for the routers of the whole fabric."""
         return np.asarray(np.sum([rows[places] * times for places, times in self.copies], axis=0))
 
     def most(self, rows: Counts) -> Counts:
-        """The largest number that routers of the whole have in columns like these."""
+        """The largest number in equivalent columns, for the routers of the whole fabric."""
         return np.asarray(np.max([rows[places] * (times > 0) for places, times in self.copies], axis=0))
 
 
@@ -119,19 +120,21 @@ def whole(fabric: RoutedFabric, columns: Integers | None = None) -> Iterator[Col
 
 @dataclass(frozen=True, eq=False)
 class Routes:
-    """The outcome: hops of the best path (-1 without a route) and how many there are; over how many ``sessions`` at
-    most, by router.
-    """
+    """The routes of each router (row) to each column."""
 
     hops: NDArray[np.int8]
+    """Hops of the best paths, -1 without a route."""
     paths: Counts
+    """The number of best paths."""
     sessions: Counts
+    """By router, the most sessions with best paths to one prefix."""
     tags: Mapping[Tags, Flags]
+    """The routers and columns with routes of these communities."""
 
 
 @lru_cache(maxsize=16)
 def announced(fabric: RoutedFabric) -> Announced:
-    """All prefixes that routers of a fabric announce, those together that no policy tells apart."""
+    """All prefixes announced by a fabric's routers, in one column if every policy treats them equally."""
     origins: dict[Prefix, list[int]] = {}
     named: dict[Prefix, list[tuple[int, str]]] = {}
     ranges: dict[PrefixRules, None] = {}
@@ -166,10 +169,10 @@ def _lists(router: Router) -> dict[str, PrefixRules]:
 
 
 def spread(section: ColumnSection, edges: EdgeTable, *, counts_sessions: bool = True) -> Routes:
-    """Let the prefixes of some columns spread over the edges of their fabric until no switch learns more.
+    """Propagate the prefixes of some columns over the edges of their fabric until no switch learns more.
 
-    The ``sessions`` of the outcome are counted only on request: they are a third of the work. Prefixes do not touch
-    each other, so some columns are done at a time: few enough to stay in a processor's cache.
+    The ``sessions`` of the outcome are counted only on request: they are a third of the work. Prefixes are independent
+    of each other, so a block of columns small enough for a processor's cache is computed at a time.
     """
     origin = section.origin
     shape = origin.shape
@@ -198,7 +201,7 @@ def spread(section: ColumnSection, edges: EdgeTable, *, counts_sessions: bool = 
 def _spread(
     groups: _Groups, masks: _Masks, origin: Flags, *, is_foreign: Flags, block: slice, counts_sessions: bool
 ) -> Routes:
-    """``spread`` for a block of columns, of which ``origin`` and ``is_foreign`` are given."""
+    """``spread`` for a block of columns, with their ``origin`` and ``is_foreign``."""
     hops = np.where(origin, np.int8(0), np.int8(-1))
     paths, width = origin.astype(np.float32), np.zeros(origin.shape, np.float32)
     tags: dict[Tags, Flags] = {NO_TAGS: origin.copy()}
@@ -249,17 +252,17 @@ def _arrivals(
 
 
 def _cells(flags: Flags, rows: Integers, block: slice) -> Flags:
-    """Some rows of a mask in a block of its columns; it may have one row or one column for all."""
+    """Some rows of a mask in a block of its columns; a single row or column applies to all."""
     return _rows(flags if flags.shape[1] == 1 else flags[:, block], rows)
 
 
 def _rows(flags: Flags, rows: Integers) -> Flags:
-    """Some rows of a mask; a mask of one row counts for all."""
+    """Some rows of a mask; a single row applies to all."""
     return flags if len(flags) == 1 else flags[rows]
 
 
 def _foreign(section: ColumnSection) -> Flags:
-    """Whether a router (row) may take a prefix (column): not where its own AS number originates it."""
+    """Whether a router (row) may accept a prefix (column): only one not originated by its own AS number."""
     _, number = np.unique(np.array([router.asn for router in section.fabric.routers]), return_inverse=True)
     is_own = np.zeros((number.max() + 1, len(section.columns)), bool)
     routers, columns = np.nonzero(section.origin)
@@ -268,7 +271,7 @@ def _foreign(section: ColumnSection) -> Flags:
 
 
 def announced_counts(section: ColumnSection, edges: EdgeTable, routes: Routes) -> dict[Shape, Counts]:
-    """The prefixes that each router announces, by shape of policy, whether or not the neighbour accepts them."""
+    """The number of prefixes announced by each router, by shape of policy, accepted by the neighbour or not."""
     weight = section.weights.astype(np.float32)
     counts_by_shape: dict[Shape, Counts] = {}
     for shape in {way.out_of: None for way, _ in edges.by_way()}:
@@ -295,7 +298,7 @@ def _groups(section: ColumnSection, edges: EdgeTable) -> _Groups:
 
 
 class _Masks:
-    """For each policy and each set of communities: which routes pass, and with which communities."""
+    """By policy and set of communities, the permitted routes and their new communities."""
 
     def __init__(self, section: ColumnSection) -> None:
         announcements = announced(section.fabric)
@@ -312,7 +315,7 @@ class _Masks:
         self._outcomes: dict[tuple[Shape, Tags], tuple[tuple[Tags, Flags], ...]] = {}
 
     def outcomes(self, shape: Shape, tags: Tags) -> tuple[tuple[Tags, Flags], ...]:
-        """The communities that routes with ``tags`` can have after a policy, each with the routes that get them."""
+        """The possible communities of routes with ``tags`` after a policy, each with its routes."""
         if (shape, tags) not in self._outcomes:
             self._outcomes[shape, tags] = tuple(self._decide(shape, tags))
         return self._outcomes[shape, tags]

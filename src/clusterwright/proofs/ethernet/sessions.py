@@ -87,11 +87,11 @@ def _facts(network: RoutedNetwork) -> Iterator[Fact]:
 def _faults(
     router: Router, owners: Mapping[bytes, _Owner], sessions: _Sessions, devices: frozenset[str]
 ) -> Iterator[tuple[Session, str, Mark, str]]:
-    """Sessions that cannot come up, with file, place and reason."""
+    """Sessions unable to come up, with file, place and reason."""
     for session in router.sessions:
         owner = owners.get(session.peer)
         if owner is None:
-            # without an owner the far end is no switch of ours: the proof of isolation judges what passes at a border
+            # The far end is no switch of the tree: the isolation proof checks the routes of a border.
             if not session.into.startswith(_BORDER):
                 yield from ((session, router.bgp_file, *fault) for fault in _outside_faults(router, session, devices))
             continue
@@ -133,7 +133,7 @@ def _link_faults(router: Router, session: Session, near: Port, owner: _Owner) ->
 
 
 def _outside_faults(router: Router, session: Session, devices: frozenset[str]) -> Iterator[tuple[Mark, str]]:
-    """Faults of a session whose far end is no switch's."""
+    """Faults of a session with a peer outside the tree."""
     if not leads_outside(router, session, devices):
         yield session.mark, "no switch has that address"
     elif not session.most_routes:
@@ -141,7 +141,7 @@ def _outside_faults(router: Router, session: Session, devices: frozenset[str]) -
 
 
 def _disagreement(router: Router, session: Session, other: Router, end: Session) -> Iterator[tuple[str, Mark, str]]:
-    """Two ends that prove themselves differently: an end without anything answers for it, or else both do."""
+    """Different authentication of both ends, reported at an end without any, otherwise at both."""
     if not session.authentication:
         yield router.bgp_file, session.group_mark, f"{other.device} asks for {end.authentication}, this end has nothing"
     elif end.authentication:
@@ -150,7 +150,7 @@ def _disagreement(router: Router, session: Session, other: Router, end: Session)
 
 
 def _misnumbered(network: RoutedNetwork, owners: dict[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
-    """Switches whose neighbours agree on another AS number than the one they have."""
+    """Switches with another AS number than most neighbours expect."""
     sessions = chain.from_iterable(router.sessions for router in network.routers.values())
     owned = [(owners[session.peer][0], session.remote_as) for session in sessions if session.peer in owners]
     doubted = dict.fromkeys(owner.device for owner, number in owned if owner.asn != number)
@@ -172,7 +172,7 @@ def _of_fabric(fabric: RoutedFabric, sessions: _Sessions) -> Iterator[tuple[str,
 
 
 def _unasked(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
-    """Ends that prove themselves otherwise than the spec asks of the links above their tier."""
+    """Ends with other authentication than the spec requires of the links above their tier."""
     spec = declared(tree, fabric)
     tiers = spec.tiers if spec is not None else ()
     asked = {tier.role: tier.up.authentication for tier in tiers if tier.up is not None and tier.up.authentication}
@@ -198,7 +198,7 @@ def _silent(fabric: RoutedFabric, sessions: _Sessions) -> Iterator[tuple[str, st
 
 
 def _alike(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
-    """Router ids and originated prefixes that two switches of a fabric share."""
+    """Router ids and originated prefixes shared by two switches of a fabric, and missing ones."""
     ids: dict[str, Router] = {}
     prefixes: dict[object, Router] = {}
     for router in fabric.routers:
@@ -225,7 +225,7 @@ def _alike(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
 
 
 def _watched(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
-    """Neighbours that BFD watches from one end only, and ends without it where both could have it."""
+    """Neighbours watched by BFD from one end only, and ends without BFD although both systems support it."""
     can = {router.bgp_file for router, session in fabric.sessions if session.has_bfd}
     bare: set[tuple[int, Mark]] | None = None
     for source, target, _, _, there, here in edges_of(fabric):
@@ -248,10 +248,10 @@ def _watched(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
 
 
 def _without_bfd(fabric: RoutedFabric, can: set[str]) -> set[tuple[int, Mark]]:
-    """The peer groups, by router and place, that cannot have BFD.
+    """Peer groups unable to have BFD, by router and place.
 
-    These are the groups of systems outside ``can``, and those that a session joins to such a group, since a group has
-    it for all of its neighbours or for none.
+    These are the groups of systems outside ``can``, and groups with a session to such a group, since a group has BFD
+    for all of its neighbours or for none.
     """
     beside: dict[tuple[int, Mark], set[tuple[int, Mark]]] = {}
     for source, target, _, _, theirs, here in edges_of(fabric):
@@ -266,7 +266,7 @@ def _without_bfd(fabric: RoutedFabric, can: set[str]) -> set[tuple[int, Mark]]:
 
 
 def _hurried(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
-    """Sessions whose hold time differs from the neighbour's and from the fabric's usual one."""
+    """Sessions with a hold time unlike the neighbour's and the fabric's usual one."""
     usual = Counter(session.hold_time_s for _, session in fabric.sessions).most_common(1)
     for source, target, _, _, there, here in edges_of(fabric):
         if here.hold_time_s not in (there.hold_time_s, usual[0][0]):
@@ -282,7 +282,7 @@ def _usual_restart_s(fabric: RoutedFabric) -> int | None:
 
 
 def _forgotten(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
-    """Sessions whose restart time differs from the neighbour's and from the usual one; each line named once."""
+    """Sessions with a restart time unlike the neighbour's and the usual one; each line once."""
     usual_s = _usual_restart_s(fabric)
     neighbours_by_line: dict[tuple[str, str, Mark, int | None, int | None], list[str]] = {}
     for edge in edges_of(fabric):

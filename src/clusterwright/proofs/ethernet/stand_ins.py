@@ -1,9 +1,9 @@
-"""Parts of a fabric that failures treat alike, as its pods: a few of each kind stand for all of that kind.
+"""Equivalent parts of a fabric under failures, as its pods: a few parts of each kind represent all of that kind.
 
-Two parts below a tier are alike where the switches of one, in their order, have the cables, speeds, ports below and
-nodes of the other. Exchanging two such parts changes nothing that is judged of a failure, and a failure touches no
-more parts than things fail. So three parts of each kind are enough for two things that fail: those that are hit, and
-one for all others. Nothing is assumed of parts: a part that differs in anything is of a kind of its own.
+Two parts below a tier are equivalent if the switches of one, in their order, have the cables, speeds, ports below and
+nodes of the other. Exchanging two such parts changes no result of a failure, and a failure affects at most as many
+parts as things fail. So for two failing things three parts of each kind suffice: those affected, and one for all
+others. A part that differs in anything is a kind by itself.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from clusterwright.proofs.ethernet.network import Integers
 from clusterwright.proofs.ethernet.parts import ABOVE, cut, parts_below
 from clusterwright.proofs.ethernet.uplinks import FabricUplinks, Failure, UnitSizes
 
-_ENOUGH = 3  # parts of a kind: two that a failure hits, and one that it does not
+_ENOUGH = 3  # parts of a kind: two affected by a failure, and one unaffected
 
 
 @dataclass(frozen=True, eq=False)
 class _Members:
-    """Switches or cables by their part: ``part`` and ``place`` of each, and those of each part by place.
-
-    ``row`` is the number of each among those that stand for others, -1 for all others.
-    """
+    """Switches or cables by their part."""
 
     part: list[int]
     place: list[int]
+    """The index of each in its part."""
     of: tuple[tuple[int, ...], ...]
+    """The members of each part by ``place``."""
     row: Integers
+    """The number of each representative, -1 for all others."""
 
     @cached_property
     def _inside(self) -> tuple[Integers, Integers, Integers]:
@@ -42,17 +42,17 @@ class _Members:
 
     @cached_property
     def _by_part(self) -> tuple[Integers, Integers]:
-        """All of one part after the other, and where each part begins."""
+        """The members of all parts in order, and the start of each part."""
         return np.array(list(chain.from_iterable(self.of)), np.int64), np.cumsum([0, *map(len, self.of)])
 
     @cached_property
     def _row_of(self) -> list[int]:
-        """``row`` for those that are looked up one by one."""
+        """``row`` as a list, for single look-ups."""
         numbers: list[int] = self.row.tolist()
         return numbers
 
     def rows(self, stands: Integers) -> Integers:
-        """The rows of the stand-ins of each, where ``stands`` gives for every part its stand-in."""
+        """The row of each member's representative; ``stands`` has the representative of every part."""
         inside, part, place = self._inside
         every, first = self._by_part
         rows = self.row.copy()
@@ -60,29 +60,29 @@ class _Members:
         return rows
 
     def stand_in(self, at: int, stands: dict[int, int]) -> int:
-        """The row of the stand-in of one member, where ``stands`` gives the stand-in of its part."""
+        """The row of one member's representative; ``stands`` has the representative of its part."""
         part = self.part[at]
         return self._row_of[at if part == ABOVE else self.of[stands[part]][self.place[at]]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StandIns:
-    """Switches that stand for the ``whole`` of a fabric, with their ``uplinks``.
-
-    ``kinds`` are the parts that are alike and ``kind`` is each part's. ``usual`` is the stand-in of a part while no
-    failure hits it or a part like it.
-    """
+    """Switches representing the whole fabric."""
 
     whole: FabricUplinks
     uplinks: FabricUplinks
+    """Uplinks of the representatives."""
     kinds: tuple[tuple[int, ...], ...]
+    """Equivalent parts."""
     kind: tuple[int, ...]
+    """The kind of each part."""
     usual: Integers
+    """The representative of each part, in failures without effect on this part or its equivalents."""
     switches: _Members
     links: _Members
 
     def alike(self, failures: Iterable[Failure]) -> dict[Failure, list[int]]:
-        """Failures of stand-ins, each with the indexes of all failures that it stands for."""
+        """Failures of representatives, each with the indexes of all failures represented by it."""
         indexes: dict[Failure, list[int]] = {}
         hit = cache(self._hit)
         for at, failure in enumerate(failures):
@@ -93,7 +93,7 @@ class StandIns:
         return indexes
 
     def like(self, rows: Integers, failure: Failure) -> list[int]:
-        """The switches of the whole fabric, in order, for which some stand in a failure."""
+        """The switches of the whole fabric, in order, represented by ``rows`` in a failure."""
         hit = self._hit(self._parts(failure))
         stands = self.usual.copy()
         stands[list(hit)] = list(hit.values())
@@ -105,12 +105,12 @@ class StandIns:
         return like
 
     def _parts(self, failure: Failure) -> tuple[int, ...]:
-        """The part of each thing that fails."""
+        """The part of each failed switch or cable."""
         switches, links = self.switches.part, self.links.part
         return (*[switches[at] for at in failure.switches], *[links[at] for at in failure.links])
 
     def _hit(self, parts: tuple[int, ...]) -> dict[int, int]:
-        """The parts in which something fails, each with its stand-in in that failure."""
+        """The parts with a failed member, each with its representative in that failure."""
         if len(parts) >= _ENOUGH:
             raise ValueError(f"{len(parts)} things fail, and parts stand for each other in failures of two")
         stands: dict[int, int] = {}
@@ -122,19 +122,19 @@ class StandIns:
 
 
 def stand_ins(uplinks: FabricUplinks) -> StandIns:
-    """The fewest parts, below any of its tiers, that stand for all of a fabric."""
+    """The fewest parts, below any of its tiers, representing all of a fabric."""
     return min((below(uplinks, level) for level in range(len(uplinks.units))), key=_effort)
 
 
 def _effort(choice: StandIns) -> int:
-    """The cost of a choice: its single failures, times the switches that each may touch."""
+    """The cost of a choice: its single failures times its switches."""
     first = {ABOVE, *(alike[0] for alike in choice.kinds)}
     failures = sum(part in first for part in (*choice.switches.part, *choice.links.part))
     return failures * len(choice.uplinks.fabric.routers)
 
 
 def below(uplinks: FabricUplinks, level: int) -> StandIns:
-    """Parts below a tier; below the lowest there are none, and everything stands for itself."""
+    """Parts below a tier; below the lowest there are none, and everything represents itself."""
     fabric = uplinks.fabric
     parts = parts_below(fabric, level)
     part, name = parts.part, parts.ends

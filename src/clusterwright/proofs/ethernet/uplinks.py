@@ -1,4 +1,4 @@
-"""Uplinks of a fabric: the cables that lead from a tier to a higher one, and the failures on them."""
+"""Uplinks of a fabric: the cables from a tier to a higher one, and failures on them."""
 
 from __future__ import annotations
 
@@ -27,33 +27,37 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class UnitSizes:
-    """For each router how many ``racks`` with hosts the unit of its level has that it is in, and ``nodes`` in these."""
+    """The size of each router's unit at one level; a unit is the switches connected by cables up to a tier."""
 
     racks: Integers
+    """Racks with hosts in the router's unit."""
     nodes: Integers
+    """Nodes in these racks."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FabricUplinks:
-    """The uplinks of a fabric: lower and upper switch and Gb/s of each cable; ``down`` is the Gb/s from below.
-
-    Cables of a switch that announces nothing, as one that is drained, carry nothing. ``leaves`` are the bottom
-    switches that have uplinks, ``tops`` the switches without any. ``units`` are the sizes of units by level, from 0:
-    switches that cables up to that tier join.
-    """
+    """The uplinks of a fabric, by cable."""
 
     fabric: RoutedFabric
     low: Integers
+    """The lower switch of each cable."""
     high: Integers
+    """The upper switch of each cable."""
     gbps: NDArray[np.float64]
+    """By cable; 0 at a switch without announcements, such as a drained one."""
     down: NDArray[np.float64]
+    """Gb/s from below, by switch."""
     leaves: Integers
+    """Bottom switches with uplinks."""
     tops: NDArray[np.bool_]
+    """By switch, whether it has no uplinks."""
     units: tuple[UnitSizes, ...]
+    """Sizes of units by level, from 0."""
 
 
 def uplinks_of(fabric: RoutedFabric) -> FabricUplinks:
-    """The uplinks of a fabric that has cables between switches."""
+    """The uplinks of a fabric with cables between switches."""
     ends = fabric.ends
     is_low = fabric.rank[ends[:, 0]] < fabric.rank[ends[:, 1]]
     low, high = np.where(is_low, ends[:, 0], ends[:, 1]), np.where(is_low, ends[:, 1], ends[:, 0])
@@ -77,7 +81,7 @@ def uplinks_of(fabric: RoutedFabric) -> FabricUplinks:
 
 
 def _units(fabric: RoutedFabric, low: Integers, high: Integers, tops: NDArray[np.bool_]) -> tuple[UnitSizes, ...]:
-    """The sizes of units by level; at the lowest each switch is one, with the nodes that are cabled to it."""
+    """The sizes of units by level; at the lowest, each switch is a unit with the nodes cabled to it."""
     size = len(fabric.routers)
     numbers: dict[str, int] = {}
     cabled = [(at, numbers.setdefault(nic.device, len(numbers))) for nic, at in fabric.nics]
@@ -96,7 +100,7 @@ def _units(fabric: RoutedFabric, low: Integers, high: Integers, tops: NDArray[np
 
 
 def single_cables(uplinks: FabricUplinks) -> list[Failure]:
-    """One failure for each pair of switches that cables join, as parallel ones are alike."""
+    """One failure for each pair of cabled switches, as parallel cables are equivalent."""
     pairs = uplinks.low * len(uplinks.fabric.routers) + uplinks.high
     return [Failure(links=(int(at),)) for at in np.unique(pairs, return_index=True)[1]]
 
@@ -107,9 +111,9 @@ def single_switches(uplinks: FabricUplinks) -> list[Failure]:
 
 
 def sampled_doubles(uplinks: FabricUplinks) -> list[Failure]:
-    """DOUBLES failures of two things, in equal parts two switches, a switch and a cable, and two cables.
+    """DOUBLES failures of two things: in equal parts two switches, a switch and a cable, and two cables.
 
-    Half of them are drawn above the bottom tier, where few things carry much. The sample is always the same.
+    Half of the choices are above the bottom tier, as failures there cost most. The sample is always the same.
     """
     chosen = random.Random(SEED)  # noqa: S311 - a sample of failures that is the same every time, not a secret
     switches, links = len(uplinks.fabric.routers), len(uplinks.fabric.links)

@@ -1,10 +1,10 @@
 """Valleys and deadlock: no route goes from one upper neighbour to another, so no packet descends and climbs again.
 
-A packet takes the path of its route backwards. Where ``b`` announces to ``a`` the routes of ``c``, packets go a-b-c,
-and the buffer in front of ``c`` can hold back the one in front of ``b``: the channel a-b depends on the channel b-c.
-Lossless traffic can stand still for ever when channels depend on each other in a circle (Dally and Seitz, IEEE
-Transactions on Computers C-36, 1987). The graph is made from the routes that policies allow, whichever are best at
-the moment, so that it holds after failures as well.
+A packet takes the path of its route backwards. If ``b`` announces the routes of ``c`` to ``a``, packets go a-b-c, and
+the buffer in front of ``c`` can hold back the one in front of ``b``: the channel a-b depends on the channel b-c.
+Lossless traffic can deadlock if channels depend on each other in a cycle (Dally and Seitz, IEEE Transactions on
+Computers C-36, 1987). The graph has all routes allowed by policies, best ones or not, so the result also holds after
+failures.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from clusterwright.proofs.ethernet.network import (
 from clusterwright.proofs.ethernet.routes import announced
 from clusterwright.proofs.tree import RenderedTree
 
-_MOST = 20  # channels of a circle that are written out
+_MOST = 20  # channels of a cycle in a message
 _Kind = tuple[int, int, int, int, bool]  # the neighbour's tier, three policies by number, and whether it keeps marks
 
 
 @dataclass(frozen=True, slots=True)
 class _Transit:
-    """One switch passes routes from one kind of neighbour to another kind: sources and targets are routers."""
+    """Routes passed on by a switch from neighbours of one kind (``sources``) to those of another (``targets``)."""
 
     router: int
     sources: tuple[int, ...]
@@ -77,7 +77,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
-    """Kinds of neighbours that switches carry routes between; a kind has one tier, and policies that do alike."""
+    """Transits between kinds of neighbours; the neighbours of a kind share their tier and the effect of policies."""
     judged = _Judged(fabric)
     kinds: list[dict[_Kind, list[int]]] = [{} for _ in fabric.routers]
     samples: list[dict[_Kind, tuple[Policy, str, Mark]]] = [{} for _ in fabric.routers]
@@ -105,10 +105,10 @@ def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
 
 
 class _Judged:
-    """The effect of a fabric's policies on its prefixes; policies that do alike have one number.
+    """The effect of a fabric's policies on its prefixes; policies with the same effect share a number.
 
-    A router's own prefixes are never transit, and are left out, as are rules on them by single prefixes, which differ
-    from switch to switch.
+    A router's own prefixes are never transit. They are left out, together with the rules on them by single prefixes,
+    which differ between switches.
     """
 
     def __init__(self, fabric: RoutedFabric) -> None:
@@ -133,13 +133,13 @@ class _Judged:
         return self.numbers[key]
 
     def passes(self, at: int, into: int, out_of: int, then: int) -> Prefix | None:
-        """A prefix of other routers that one policy accepts, another announces and a third accepts at the far end.
+        """Another router's prefix that ``into`` accepts, ``out_of`` announces and ``then`` accepts at the far end.
 
         None when there is none.
         """
         named, alike = self.probed(into, out_of, then)
         own_prefixes = self.own_prefixes[at]
-        # of those that these policies treat alike one that is not the router's own
+        # One prefix, not the router's own, of those treated equally by these policies.
         tried = [prefix for prefix in named if prefix not in own_prefixes]
         for prefixes in alike:
             probe = next((prefix for prefix in prefixes if prefix not in own_prefixes), None)
@@ -151,7 +151,7 @@ class _Judged:
         return _passes(self.policies[into], self.policies[out_of], self.policies[then], keeps, tried)
 
     def _probed(self, *numbers: int) -> tuple[tuple[Prefix, ...], tuple[tuple[Prefix, ...], ...]]:
-        """The prefixes that some policies name one by one, and all others grouped by the policies' ranges."""
+        """The prefixes in these policies' lists of single prefixes, and all others grouped by the policies' ranges."""
         terms = chain.from_iterable(self.policies[number] for number in numbers)
         lists = {term.prefixes for term in terms if term.prefixes is not None}
         exact_rules = chain.from_iterable(rules for rules in lists if is_exact(rules))
@@ -166,7 +166,7 @@ class _Judged:
 
 
 def _without(term: Term, own_prefixes: frozenset[Prefix]) -> Term:
-    """A term without its mark, and without single prefixes that are a switch's own."""
+    """A term without its mark and without the switch's own prefixes in lists of single prefixes."""
     rules = term.prefixes
     if rules is not None and is_exact(rules):
         rules = tuple(rule for rule in rules if rule.within not in own_prefixes)
@@ -174,7 +174,7 @@ def _without(term: Term, own_prefixes: frozenset[Prefix]) -> Term:
 
 
 def _passes(into: Policy, out_of: Policy, then: Policy, keeps: bool, probes: tuple[Prefix, ...]) -> Prefix | None:
-    """A prefix that one policy accepts, another announces and the far end accepts; None without one."""
+    """A prefix that ``into`` accepts, ``out_of`` announces and ``then`` accepts at the far end; None without one."""
     marks = {frozenset[str]()} | {term.communities or frozenset() for term in (*into, *out_of)}
     for prefix in probes:
         for before in marks:
@@ -209,7 +209,7 @@ def _channels(fabric: RoutedFabric) -> Integers:
 
 
 def _dependency_count(transits: list[_Transit]) -> int:
-    """The number of pairs of channels of which one depends on the other, switch by switch."""
+    """The number of dependencies between channels, counted by switch."""
     by_router: dict[int, list[_Transit]] = {}
     for transit in transits:
         by_router.setdefault(transit.router, []).append(transit)
@@ -230,9 +230,9 @@ def _dependency_count(transits: list[_Transit]) -> int:
 
 
 def _may_circle(fabric: RoutedFabric, transits: list[_Transit], codes: Integers) -> bool:
-    """False where no channels wait in a circle, even if buffers also waited for the channel that they came by.
+    """False without a cycle of channels, even with dependencies on the reverse of the incoming channel.
 
-    With these a transit joins all incoming with all outgoing channels, so it is one node of the graph.
+    With these, a transit connects all incoming with all outgoing channels, so it is one node of the graph.
     """
     size = len(fabric.routers)
     rows: list[Integers] = []
@@ -250,7 +250,7 @@ def _may_circle(fabric: RoutedFabric, transits: list[_Transit], codes: Integers)
 
 
 def _dependencies(fabric: RoutedFabric, transits: list[_Transit], codes: Integers) -> tuple[Integers, csr_array]:
-    """The directed channels between switches as pairs, and the graph of channels that depend on others."""
+    """The directed channels between switches as pairs, and the graph of their dependencies."""
     size = len(fabric.routers)
     rows: list[Integers] = []
     columns: list[Integers] = []
@@ -269,7 +269,7 @@ def _dependencies(fabric: RoutedFabric, transits: list[_Transit], codes: Integer
 def _circle(
     tree: RenderedTree, fabric: RoutedFabric, transits: list[_Transit], channels: Integers, graph: csr_array
 ) -> Iterator[Counterexample]:
-    """A counterexample for each set of channels that form a circle, at a switch that is below its neighbours on it."""
+    """A counterexample for each set of channels with a cycle, at a switch below its neighbours on the cycle."""
     count, member = connected_components(graph, directed=True, connection="strong")
     sizes = np.bincount(member, minlength=count)
     for component in np.flatnonzero(sizes > 1).tolist():
@@ -295,7 +295,7 @@ def _circle(
 
 
 def _shortest_circle(graph: csr_array, nodes: NDArray[np.int64]) -> list[int]:
-    """A circle through the first of some nodes of which each reaches each."""
+    """A cycle through the first node of a strongly connected component."""
     part = csr_array(graph[nodes][:, nodes])
     order, previous = breadth_first_order(part, 0, directed=True, return_predecessors=True)
     into = set(part[:, [0]].nonzero()[0].tolist())

@@ -1,9 +1,8 @@
-"""Bisection: the part of the adapters' bandwidth that can cross between units and between halves, by maximum flow.
+"""Bisection: the fraction of the adapters' bandwidth between units and between halves, by maximum flow.
 
-By the theorem of Ford and Fulkerson the maximum flow is the smallest cut. All links count as one, since no text names
-their speed: lint refuses uplinks that are slower than an adapter (CW229), and with faster ones there is more
-bandwidth than is proven. A flow may take any path: only an engine that spreads paths evenly over a regular tree loads
-links so.
+By the theorem of Ford and Fulkerson the maximum flow equals the minimum cut. Each link counts as one, since no text
+states its speed: lint refuses uplinks slower than an adapter (CW229), and with faster ones there is more bandwidth than
+proven. A flow may take any path; only an engine that spreads paths evenly over a regular tree uses links this way.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """The smallest cut between two sets of leaves: links in it, adapters of the smaller side, switches beside it."""
+    """The minimum cut between two sets of leaves: its links, adapters of the smaller side, adjacent switches."""
 
     name: str
     links: int
@@ -65,7 +64,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _promised(tree: RenderedTree, subnet: ManagedSubnet) -> float | None:
-    """The share of the adapters' bandwidth that the spec promises; None where it states none, or there is no spec."""
+    """The fraction of the adapters' bandwidth promised by the spec; None without a promise or a spec."""
     if tree.declaration is None:
         return None
     name = tree.declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters)
@@ -99,7 +98,7 @@ def _unit_name(units: Units, unit: int) -> str:
 
 
 def _cut(subnet: ManagedSubnet, name: str, near: NDArray[np.bool_], far: NDArray[np.bool_]) -> _Cut:
-    """The smallest cut between the compute leaves in two sets."""
+    """The minimum cut between two sets of compute leaves."""
     count = len(subnet.fabric.switches)
     source, sink = count, count + 1
     senders, receivers = np.flatnonzero(near & (subnet.endpoints > 0)), np.flatnonzero(far & (subnet.endpoints > 0))
@@ -116,7 +115,7 @@ def _cut(subnet: ManagedSubnet, name: str, near: NDArray[np.bool_], far: NDArray
 
 
 def _beside(residual: csr_array, graph: csr_array, source: int, count: int) -> tuple[tuple[int, int], ...]:
-    """Switches on the source's side of the smallest cut with their links through it, most constrained first."""
+    """Switches on the source's side of the minimum cut with their links through it, most constrained first."""
     residual = csr_array(residual)
     residual.eliminate_zeros()
     order = breadth_first_order(residual, source, directed=True, return_predecessors=False)

@@ -1,4 +1,4 @@
-"""The files speak of the same fabric: both ends of every cable, names, roots and compute nodes."""
+"""Agreement of a manager's files on the fabric: both ends of every cable, names, roots and compute nodes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _labels(tree: RenderedTree, subnet: ManagedSubnet) -> Iterator[Counterexample]:
-    """Adapters that the file calls otherwise than the spec: rails and units are told by these names."""
+    """Adapters with another name in the file than in the spec; rails and units are derived from these names."""
     endpoints = tree.declaration.endpoints if tree.declaration is not None else {}
     for adapter in subnet.fabric.adapters:
         device, port = endpoints.get(adapter.guid, (adapter.host, adapter.label))

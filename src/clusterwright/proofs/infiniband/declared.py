@@ -1,4 +1,4 @@
-"""The planned InfiniBand subnets and their managers, made from the plan and not by the renderers' code."""
+"""The planned InfiniBand subnets and their managers, derived from the plan without the renderers' code."""
 
 from __future__ import annotations
 
@@ -16,27 +16,26 @@ from clusterwright.spec.zone_reach import data_partitions
 
 LEVELS = 16
 _FULL_BIT = 0x8000  # of a P_Key in a port's table
-_LANES = (1, 2, 4, 8)  # data lanes that a port can have (PortInfo counts them in powers of two)
+_LANES = (1, 2, 4, 8)  # possible numbers of a port's data lanes (PortInfo has powers of two)
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredLanes:
-    """``lanes`` there are, the lane of each service level, and the weight of each lane in both arbitration tables."""
+    """The planned virtual lanes."""
 
     lanes: int
+    """The number of data lanes."""
     lane_of_level: tuple[int, ...]
+    """The lane of each service level."""
     high: Mapping[int, int]
+    """Weights by lane in the high-priority arbitration table."""
     low: Mapping[int, int]
+    """Weights by lane in the low-priority arbitration table."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredSubnet:
-    """A subnet: a fabric, or one of its planes. ``m_key`` is the key's protection level and lease in seconds.
-
-    ``chips`` are names of switch chips by GUID, ``roots`` those that paths lead up to; ``compute`` and ``storage`` are
-    port GUIDs of adapters of nodes with and without GPUs that are plugged in. ``radix`` are the ports of the largest
-    chip, ``sharp_level`` is the service level of the data that SHARP adds up.
-    """
+    """A planned subnet: a fabric, or one of its planes."""
 
     kind: str
     engine: str
@@ -44,17 +43,24 @@ class DeclaredSubnet:
     adaptive: bool
     sharp: bool
     m_key: tuple[int, int] | None
+    """The key's protection level and lease in seconds."""
     qos: DeclaredLanes | None
     chips: Mapping[int, str]
+    """Names of switch chips by GUID."""
     roots: frozenset[int]
+    """GUIDs of the chips at the top of up–down paths."""
     compute: frozenset[int]
+    """Port GUIDs of cabled adapters of nodes with GPUs."""
     storage: frozenset[int]
+    """Port GUIDs of cabled adapters of nodes without GPUs."""
     radix: int
+    """Ports of the largest chip."""
     sharp_level: int
+    """Service level of the data reduced by SHARP."""
     planes: int
-    """Planes inside its switches, 1 where they have none."""
+    """Planes inside its switches, 1 for ordinary ones."""
     is_plane: bool
-    """Whether the fabric has other subnets, which meet this one in the nodes alone."""
+    """Whether the fabric has other subnets, connected to this one only in the nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +69,15 @@ class DeclaredNccl:
 
     fabric: str
     devices: frozenset[str]
-    """RDMA devices that are cabled to the fabric."""
+    """RDMA devices cabled to the fabric."""
     level: int
     """The service level of its data."""
     key: str | None
     """The P_Key as a full member's port has it; None for the default partition."""
     planes: int = 1
-    """Subnets of the fabric: NCCL must not send from one to another."""
+    """The number of the fabric's subnets at the node; NCCL must not send from one to another."""
     index: int | None = None
-    """The entry of the P_Key table that a provider has given; None where NCCL's index is looked up or is 0."""
+    """The index in the P_Key table set by a provider; None if NCCL's index is looked up or is 0."""
 
 
 def declared_nccl(plan: Plan) -> Mapping[str, DeclaredNccl]:
@@ -100,20 +106,20 @@ def declared_nccl(plan: Plan) -> Mapping[str, DeclaredNccl]:
 
 
 def _planes_at(plan: Plan, node: Device, fabric: Fabric) -> int:
-    """The subnets of a fabric that a node has adapters in."""
+    """The number of a fabric's subnets with adapters of the node."""
     switches = {cable.b.device for cable in plan.cables_of[node.name] if cable.fabric == fabric.name}
     subnets = [subnet for subnet in plan.ib_subnets.values() if subnet.fabric.name == fabric.name]
     return sum(not switches.isdisjoint(subnet.switches) for subnet in subnets)
 
 
 def _partition_key(plan: Plan, nccl: NcclProfile, node_group: str) -> str | None:
-    """The P_Key of the partition of data, as a full member's port has it."""
+    """The P_Key of the data partition in the form of a full member's port."""
     named = data_partitions(plan.spec, nccl, node_group)
     return f"0x{named[0].pkey | _FULL_BIT:04x}" if named else None
 
 
 def declared_subnets(plan: Plan) -> Mapping[str, DeclaredSubnet]:
-    """The subnets of a plan that have a manager, by name."""
+    """The planned subnets with a manager, by name."""
     return {
         name: _subnet(plan, subnet, subnet.fabric.subnet_manager)
         for name, subnet in plan.ib_subnets.items()
@@ -156,7 +162,7 @@ def _data_level(nccl: NcclProfile, fabric: Fabric) -> int:
 
 
 def _qos(fabric: Fabric) -> DeclaredLanes | None:
-    """The planned lanes; a level that no class names goes where level 0 goes, else where the first class does."""
+    """The planned lanes; a level without a class has the lane of level 0, or else of the first class."""
     classes = [item for item in fabric.classes if item.service_level is not None]
     if not classes:
         return None
@@ -175,7 +181,7 @@ Ends = tuple[str, str, str, str]
 
 
 def declared_ib_cables(plan: Plan) -> Mapping[str, frozenset[Ends]]:
-    """By InfiniBand subnet its cables that are in service, ports as ibdm calls them: a P before a bare number."""
+    """By InfiniBand subnet its cables in service, with ibdm's names of ports: a P before a bare number."""
     return {name: frozenset(_ends(cable) for cable in cabled(plan, name)) for name in plan.ib_subnets}
 
 

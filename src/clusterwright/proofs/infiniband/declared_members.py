@@ -15,23 +15,28 @@ _NUMBER_BITS = 0x7FFF  # of a P_Key; the highest bit is full membership
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPartition:
-    """A partition as the spec's zones want it: port GUIDs to ``full`` or ``limited``; ``ipoib`` where it carries IP."""
+    """A partition by the spec's zones."""
 
     subnet: str
     name: str
     pkey: int
     members: Mapping[int, str]
+    """``full`` or ``limited`` by port GUID."""
     ipoib: bool
+    """Whether it carries IP."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredIpoib:
-    """An interface of IP over InfiniBand: the adapter ``parent``, the P_Key of 16 bits, the address with its length."""
+    """A planned interface of IP over InfiniBand."""
 
     name: str
     parent: str
+    """The adapter."""
     pkey: int
+    """16 bits, membership included."""
     address: str
+    """With the prefix length."""
 
 
 def guids_by_subnet(plan: Plan) -> Mapping[str, Mapping[int, str]]:
@@ -47,7 +52,7 @@ def guids_by_subnet(plan: Plan) -> Mapping[str, Mapping[int, str]]:
 
 
 def declared_partitions(plan: Plan, guids: Mapping[str, Mapping[int, str]]) -> tuple[DeclaredPartition, ...]:
-    """Every partition of every subnet; ``guids`` as ``guids_by_subnet`` gives them."""
+    """Every partition of every subnet; ``guids`` are the result of ``guids_by_subnet``."""
     partitions = []
     for subnet in plan.ib_subnets.values():
         group_of_guid = guids.get(subnet.name, {})
@@ -71,7 +76,7 @@ def declared_partitions(plan: Plan, guids: Mapping[str, Mapping[int, str]]) -> t
 
 
 def declared_managers(plan: Plan) -> Mapping[str, tuple[frozenset[str], int]]:
-    """By subnet, the hosts that may run its manager, and how many of them do."""
+    """By subnet, the possible hosts of its manager, and the number of managers."""
     managers = {}
     for subnet in plan.ib_subnets.values():
         manager = subnet.fabric.subnet_manager
@@ -82,7 +87,7 @@ def declared_managers(plan: Plan) -> Mapping[str, tuple[frozenset[str], int]]:
 
 
 def idle_parts(plan: Plan) -> Mapping[str, tuple[str, ...]]:
-    """By InfiniBand subnet, the switches and ports that the spec drains or takes out of service."""
+    """By InfiniBand subnet, the switches and ports drained or taken out of service by the spec."""
     return {name: tuple(_idle_parts_of(plan, subnet)) for name, subnet in plan.ib_subnets.items()}
 
 
@@ -98,7 +103,7 @@ def _idle_parts_of(plan: Plan, subnet: IbSubnet) -> Iterator[str]:
 
 
 def declared_ipoib(plan: Plan) -> Mapping[str, tuple[DeclaredIpoib, ...]]:
-    """The interfaces of IP over InfiniBand of each node that has any."""
+    """The interfaces of IP over InfiniBand by node."""
     declared = {}
     for device, interfaces in ipoib_nodes(plan):
         declared[device.name] = tuple(

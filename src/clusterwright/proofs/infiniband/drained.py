@@ -1,7 +1,7 @@
-"""Drained parts of a subnet: drained switches carry only traffic of drained nodes, which is a fact.
+"""Drained parts of a subnet: drained switches may carry only traffic of drained nodes, reported as a fact.
 
-No subnet manager knows that a node is drained: its adapters keep LIDs and partitions, and every switch on the paths
-to them carries their traffic. So leaves that are drained with all their nodes are not empty.
+A subnet manager knows nothing of drained nodes: their adapters keep LIDs and partitions, and every switch on the paths
+to them carries their traffic. So leaves drained together with all their nodes are not empty.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from clusterwright.proofs.infiniband.subnet import ManagedSubnet
 
 
 def drained_parts(subnet: ManagedSubnet, declaration: Declaration) -> tuple[list[Fact], list[Counterexample]]:
-    """Facts on drained parts with paths still, and drained switches on paths of other nodes.
+    """Facts on drained parts with remaining paths, and drained switches on paths of other nodes.
 
-    Roots are left out: another claim refuses a drained root.
+    Roots are left out: ``ib-up-down`` refuses a drained root.
     """
     adapters = subnet.fabric.adapters
     owners = [

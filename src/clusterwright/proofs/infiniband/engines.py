@@ -1,8 +1,8 @@
-"""Properties of routing engines: those that keep to up–down paths, and those that load links as the cabling promises.
+"""Properties of routing engines: engines with only up–down paths, and engines with even load on links.
 
-opensm's ftree puts equally many paths on every uplink of a regular tree, by the tables that it makes. updn takes the
-port that has fewest paths when it meets a destination: on three levels it put 32 times the mean on a link. NVIDIA's
-subnet manager was never run here.
+By the tables it computes, opensm's ftree puts equally many paths on every uplink of a regular tree. updn chooses, for
+each destination in turn, the port with fewest paths so far: on three levels it put 32 times the mean on a link.
+NVIDIA's subnet manager was never run here.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def engines_of(subnet: ManagedSubnet) -> list[str]:
 
 
 def why_uneven(subnet: ManagedSubnet) -> str:
-    """Why links may be loaded otherwise than the cabling promises.
+    """The reason why the load of links may differ from the cabling's.
 
-    "" where opensm's ftree alone routes, and where no switch has a way up to choose.
+    "" if opensm's ftree is the only engine, or if no switch has an uplink to choose.
     """
     if not subnet.up.nnz:
         return ""

@@ -1,9 +1,8 @@
-"""Every single failure of a switch chip or of a whole director: leaves cut off, and the bandwidth that remains.
+"""Every single failure of a switch chip or of a whole director: leaves cut off, and the remaining bandwidth.
 
-The bandwidth of a leaf is the rate at which its adapters can still send up to the roots when every switch spreads
-over the uplinks it has left: a switch's share is ``min(1, sum of its parents' shares over its uplinks / adapters and
-downlinks)``. All failures are computed at once, one column each, and given as a fraction of the undisturbed
-bandwidth.
+The bandwidth of a leaf is the rate at which its adapters can send up to the roots, with every switch spreading over its
+remaining uplinks: a switch's share is ``min(1, sum of its parents' shares over its uplinks / adapters and downlinks)``.
+All failures are computed at once, one column each, as fractions of the undisturbed bandwidth.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Shares = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Chips that fail together: one, or those of a chassis. ``kind`` groups failures that compare."""
+    """Chips failing together: one, or those of a chassis. ``kind`` groups comparable failures."""
 
     name: str
     kind: str
@@ -81,7 +80,7 @@ def _failures(subnet: ManagedSubnet) -> Iterator[_Failure]:
 
 
 def _shares(subnet: ManagedSubnet, gone: NDArray[np.bool_]) -> Shares:
-    """For each switch (row) and failure (column): the share of the traffic from below that can reach the roots."""
+    """For each switch (row) and failure (column), the share of the traffic from below able to reach the roots."""
     uplinks = subnet.up
     below = np.asarray(uplinks.sum(axis=0)).reshape(-1) + subnet.endpoints
     shares = np.zeros(gone.shape)
@@ -96,7 +95,7 @@ def _shares(subnet: ManagedSubnet, gone: NDArray[np.bool_]) -> Shares:
 
 
 def _worst_cases(subnet: ManagedSubnet, units: Units, failures: list[_Failure], left: Shares) -> Iterator[Fact]:
-    """For each kind of failure: adapters cut off, and the least that remains for a rail, a unit and the whole."""
+    """For each kind of failure, adapters cut off and the least bandwidth left for a rail, a unit and the whole."""
     weights = subnet.endpoints[subnet.leaves].astype(np.float64)
     rail_of = np.zeros((len(units.rails), len(subnet.fabric.switches)))
     np.add.at(rail_of, (units.rail, subnet.fabric.taps[units.taps, 1]), 1)
@@ -120,7 +119,7 @@ def _worst_cases(subnet: ManagedSubnet, units: Units, failures: list[_Failure], 
 def _cut_off(
     subnet: ManagedSubnet, failures: list[_Failure], gone: NDArray[np.bool_], left: Shares
 ) -> Iterator[Counterexample]:
-    """Failures that cut off adapters of other switches, or part two leaves that stay up."""
+    """Failures cutting off adapters of other switches, or separating two working leaves."""
     weights = subnet.endpoints[subnet.leaves]
     stranded = weights @ ((left <= 0) & ~gone[subnet.leaves])
     parted = _parted(subnet, failures)
@@ -138,10 +137,10 @@ def _cut_off(
 
 
 def _parted(subnet: ManagedSubnet, failures: list[_Failure]) -> dict[int, tuple[int, int]]:
-    """Failures after which two leaves share no root, with an example; leaves that reach none are not looked at.
+    """Failures separating two leaves that both still reach a root, with an example pair.
 
-    Pairs can only part when the roots they share all vanish. A failure takes no more roots from a leaf than lie above
-    the failed chips, so only failures that take as many as some pair shares are looked at closely.
+    A pair is separated only if it loses all its common roots. A failure takes from a leaf at most the roots above the
+    failed chips, so only failures taking as many roots as some pair has in common are examined closely.
     """
     leaves, roots = subnet.leaves, np.flatnonzero(subnet.rank == 0)
     climbs = _climbs(subnet.up, leaves)  # paths from each compute leaf up to each switch
@@ -177,7 +176,7 @@ def _parted(subnet: ManagedSubnet, failures: list[_Failure]) -> dict[int, tuple[
 
 
 def _climbs(up: csr_array, starts: Integers) -> NDArray[np.float64]:
-    """How many paths lead from each start along ``up`` to each switch, the start itself included."""
+    """The number of paths from each start along ``up`` to each switch, the start itself included."""
     count = up.shape[0]
     step = csr_array((np.ones(len(starts)), (np.arange(len(starts)), starts)), shape=(len(starts), count))
     total = np.zeros(step.shape)
@@ -188,7 +187,7 @@ def _climbs(up: csr_array, starts: Integers) -> NDArray[np.float64]:
 
 
 def _without(up: csr_array, chips: tuple[int, ...]) -> csr_array:
-    """The links up that do not touch some chips."""
+    """The uplinks without those of some chips."""
     edges = up.tocoo()
     keep = ~np.isin(edges.row, chips) & ~np.isin(edges.col, chips)
     return csr_array((edges.data[keep], (edges.row[keep], edges.col[keep])), shape=up.shape)

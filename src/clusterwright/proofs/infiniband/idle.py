@@ -1,4 +1,4 @@
-"""Shortages of a fabric while the spec drains or stops parts of it: notes, and not faults of the files."""
+"""Shortages of a fabric with parts drained or stopped by the spec: notes instead of faults of the files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SHOWN = 3
 def excused(
     tree: RenderedTree, subnet: ManagedSubnet, counterexamples: Sequence[Counterexample]
 ) -> tuple[list[Counterexample], list[str], str]:
-    """Counterexamples that refute a claim on the whole fabric, notes instead of them, and the reason of no proof.
+    """Counterexamples against a claim on the whole fabric, or notes instead of them and the reason of no proof.
 
-    Where the spec itself takes parts away, it asks for a shortage, but nothing is proven either.
+    A spec that takes parts away accepts a shortage, but then nothing is proven either.
     """
     declaration = tree.declaration
     name = (

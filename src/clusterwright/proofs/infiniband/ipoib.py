@@ -1,7 +1,7 @@
 """IP over InfiniBand on nodes: its interfaces, their partitions and addresses, and no routes beyond them.
 
-The partition's claim and the filter's say which nodes it reaches: this one says that it is as the spec has it, on a
-partition whose manager makes the broadcast group, without which no server is found.
+Other claims, on partitions and filters, decide which nodes it reaches. This one compares it with the spec, and checks
+that the subnet manager creates the partition's broadcast group, without which ARP finds no server.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Carried = tuple[Matrix, frozenset[int]]  # members, and the P_Keys with IP
 
 @lru_cache(maxsize=4)
 def _devices(tree: RenderedTree) -> tuple[str, ...]:
-    """Nodes with such an interface, by its own file or by an adapter that names it, and nodes that should have one."""
+    """Nodes with such an interface in its own file or in an adapter's, and nodes with a planned one."""
     declared = tree.declaration.ipoib if tree.declaration is not None else {}
     names_by_file: dict[RenderedFile, bool] = {}
     nodes: set[str] = {*tree.devices} & declared.keys()
@@ -73,7 +73,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _carried(tree: RenderedTree) -> tuple[Mapping[tuple[str, str], tuple[int, _Carried]], str]:
-    """By host and adapter its GUID and its fabric's partitions; the reason that they are not known, or ""."""
+    """By host and adapter its GUID and its fabric's partitions; the reason why they are unknown, or ""."""
     carried_by_adapter: dict[tuple[str, str], tuple[int, _Carried]] = {}
     for subnet in subnets(tree):
         option = subnet.options.get("partition_config_file")

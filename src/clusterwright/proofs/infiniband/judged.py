@@ -20,7 +20,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 @dataclass(slots=True)
 class Judged:
-    """Facts, counterexamples, notes and cases so far; ``unjudged`` is the first reason that bars a proof."""
+    """Facts, counterexamples, notes and cases so far; ``unjudged`` is the first reason against a proof."""
 
     tree: RenderedTree
     facts: list[Fact] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Judged:
     tried: int = 0
 
     def read(self, *lists: str) -> Iterator[ManagedSubnet]:
-        """The subnets with all ``lists``; a missing list of another subnet bars a proof."""
+        """The subnets with all ``lists``; a missing list of another subnet prevents a proof."""
         self.unjudged = self.unjudged or lacking_subnets(self.tree)
         for subnet in subnets(self.tree):
             if lack := subnet.lack(*lists):
@@ -50,14 +50,14 @@ class Judged:
                 self.counterexamples.append(subnet.without_nodes())
 
     def excuse(self, subnet: ManagedSubnet, counterexamples: Sequence[Counterexample]) -> None:
-        """Adds counterexamples against a claim on the whole fabric, except those of parts that the spec takes away."""
+        """Add counterexamples against a claim on the whole fabric, or notes if the spec takes parts of it away."""
         refuting, noted, why = excused(self.tree, subnet, counterexamples)
         self.counterexamples += refuting
         self.notes += noted
         self.unjudged = self.unjudged or why
 
     def verdict(self, unit: str) -> Verdict:
-        """The whole; ``unit`` names the cases that were tried."""
+        """The verdict on all subnets; ``unit`` names the checked cases."""
         cases = Cases(unit, self.tried)
         return Verdict(
             facts=tuple(self.facts),
@@ -69,7 +69,7 @@ class Judged:
 
 
 def _planes_inside(tree: RenderedTree, subnet: ManagedSubnet) -> Iterator[str]:
-    """What is not counted of switches with several planes inside."""
+    """A note on switches with several planes inside, as only one plane is checked."""
     if tree.declaration is None:
         return
     name = tree.declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters)

@@ -1,4 +1,4 @@
-"""The LID space: the LIDs that the subnet needs at the rendered LMC, and an engine that routes this LMC."""
+"""The LID space: enough LIDs for the subnet at the rendered LMC, and an engine supporting this LMC."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 UNICAST_LIDS = 0xBFFF  # InfiniBand architecture: 0x0001 to 0xBFFF are unicast
 MAX_LMC = 7
-_KEPT = re.compile(r"var/cache/opensm/([^/]+/)?guid2lid")  # which LIDs opensm gave, for its next start
+_KEPT = re.compile(r"var/cache/opensm/([^/]+/)?guid2lid")  # LIDs assigned by opensm, stored for its next start
 _ENGINES_WITHOUT_LMC = ("ftree", "ar_ftree")  # opensm's current-routing.txt: ftree does not support LMC > 0
 
 
@@ -55,7 +55,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _needed(subnet: ManagedSubnet, lmc: int) -> int:
-    """LIDs of all ports. A switch has one LID, and with it one for its aggregation node where SHARP is on."""
+    """LIDs of all ports. A switch has one LID, and with SHARP another one for its aggregation node."""
     values = {name: option.value.upper() for name, option in subnet.options.items()}
     switches = len(subnet.fabric.switches)
     enhanced = values.get("lmc_esp0") == "TRUE"

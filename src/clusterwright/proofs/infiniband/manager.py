@@ -1,6 +1,6 @@
-"""The subnet managers' own files, read to their end: options, lists, names, partitions' words, and units.
+"""Complete check of the subnet managers' files: options, lists, names, statements on partitions, and units.
 
-All managers of a fabric are compared with each other, since a standby that takes over must not change anything.
+All managers of a fabric are compared with each other, since the takeover by a standby must not change anything.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SWITCH = re.compile(r'^Switch\s+\d+\s+"S-([0-9a-f]+)"\s+# "(.*)"', re.M)
 
 @dataclass(frozen=True, eq=False)
 class _Manager:
-    """One host's files: ``named`` maps the options that name files to their paths on the host."""
+    """The files of one manager on a host; ``named`` has the paths of files by their option."""
 
     tree: RenderedTree
     device: str
@@ -71,7 +71,7 @@ class _Manager:
 
     @property
     def instance(self) -> str:
-        """Its name among several managers on its host; "" for the only one."""
+        """The manager's name among several on its host; "" for the only one."""
         return instance_of(self.folder)
 
     @property
@@ -80,14 +80,14 @@ class _Manager:
 
     @property
     def chips(self) -> Mapping[int, str]:
-        """Names of switch chips by GUID: the spec's, or those that the cabled fabric has."""
+        """Names of switch chips by GUID: the spec's, or those of the cabled fabric."""
         if self.wanted is not None:
             return self.wanted.chips
         return {int(guid, 16): name for guid, name in _SWITCH.findall(self.file(self.cabling) or "")}
 
     @property
     def guid(self) -> int:
-        """The port that it runs on, 0 where that is no number."""
+        """The manager's port GUID, 0 for an option without a number."""
         value = self.options["guid"].value if "guid" in self.options else ""
         return int(value, 16) if _GUID.fullmatch(value) else 0
 
@@ -152,13 +152,13 @@ def _manager(tree: RenderedTree, device: str, folder: str) -> _Manager:
 
 
 def _own(manager: _Manager) -> Iterator[Counterexample]:
-    """opensm.conf itself."""
+    """Faults of opensm.conf."""
     for line, message in option_faults(manager.text, folder=manager.folder, wanted=manager.wanted):
         yield manager.at(manager.config, line, message)
     guid, number = manager.options.get("guid"), manager.guid
     declaration = manager.tree.declaration
     if guid is None or declaration is None:
-        return  # said above, or nothing to compare with
+        return  # reported above, or nothing to compare with
     if number not in manager.ports or declaration.endpoints.get(number, ("", ""))[0] != manager.device:
         message = f"guid {guid.value} is no port of {manager.device} that is cabled to this subnet"
         yield manager.at(manager.config, guid.line, message)
@@ -179,13 +179,13 @@ def _partition_faults(manager: _Manager, text: str, guids_of_managers: Set[int])
 
 
 def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterexample]:
-    """The files that opensm.conf names, those that start it, and files that nobody named."""
+    """Faults of the files of a manager: those named by opensm.conf, those starting it, and unknown ones."""
     yield from _named_files(manager, guids_of_managers)
     if manager.file(manager.cabling) is None:
         message = "the file is missing: the cabling is not known, and no claim about the subnet can be judged"
         yield manager.at(manager.cabling, 0, message)
     known_paths = {*manager.named.values(), manager.config, manager.cabling, script_path(manager.folder)}
-    # opensm looks in no folder below its own, and one of several looks in the common one too
+    # opensm reads no folder below its own; one of several managers reads the common folder too.
     folders = {manager.folder, OPEN_FOLDER} if manager.instance else {manager.folder}
     strange = {path for path in manager.tree.paths if path.rpartition("/")[0] in folders} - known_paths
     if strange:
@@ -199,7 +199,7 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
 
 
 def _named_files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterexample]:
-    """The files that opensm.conf names."""
+    """Faults of the files named by opensm.conf."""
     wanted = manager.wanted
     for name, path in manager.named.items():
         text = manager.file(path)
@@ -218,7 +218,7 @@ def _named_files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Cou
 
 
 def _start(manager: _Manager) -> Iterator[Counterexample]:
-    """Faults of the unit that starts opensm, of its start at boot, and of the script that brings its key."""
+    """Faults of opensm's unit, of its start at boot, and of the script adding its key."""
     script, unit = script_path(manager.folder), unit_path(manager.instance)
     has_script = manager.file(script) is not None
     has_key = manager.wanted.m_key is not None if manager.wanted is not None else has_script
@@ -234,7 +234,7 @@ def _start(manager: _Manager) -> Iterator[Counterexample]:
 
 
 def _ufm(manager: _Manager) -> Iterator[Counterexample]:
-    """Faults of UFM's own files; without a spec they are compared with the subnet manager's beside them."""
+    """Faults of UFM's own files; without a spec, compared with the subnet manager's files beside them."""
     wanted, option = manager.wanted, manager.options.get("sharp_enabled")
     has_sharp = wanted.sharp if wanted is not None else option is not None and option.value == "2"
     partitions = manager.file(manager.named.get("partition_config_file", ""))
@@ -255,9 +255,9 @@ def _listed(name: str, wanted: DeclaredSubnet) -> frozenset[int]:
 def _too_few(
     declaration: Declaration, by_subnet: Mapping[str | frozenset[int], list[_Manager]]
 ) -> Iterator[Counterexample]:
-    """Subnets of the spec with fewer managers than it asks for: without any, no port of a subnet comes up."""
+    """Subnets with fewer managers than in the spec; without any, no port of a subnet comes up."""
     if not all(isinstance(subnet, str) for subnet in by_subnet):
-        return  # a manager whose cabling is missing, which is reported by itself
+        return  # the missing cabling of a manager is reported by itself
     for name, (_, count) in declaration.managers.items():
         group = by_subnet.get(name, [])
         if len(group) < count:
@@ -272,7 +272,7 @@ def _too_few(
 
 
 def _priorities(group: list[_Manager]) -> Iterator[Counterexample]:
-    """The managers of a fabric have the highest priorities there are, each its own: so it is known who is master."""
+    """Faults of priorities: managers have different ones, the highest possible, so that the master is determined."""
     taken: dict[str, str] = {}
     wanted = [str(15 - min(at, 15)) for at in range(len(group))]
     for manager in group:
@@ -293,7 +293,7 @@ def _priorities(group: list[_Manager]) -> Iterator[Counterexample]:
 
 
 def _unlike(group: list[_Manager]) -> Iterator[Counterexample]:
-    """Differences between a standby's files and the first manager's: taking over would change the subnet."""
+    """Differences between a standby's files and the first manager's; a takeover would change the subnet."""
     first = group[0]
     for other in group[1:]:
         for name in sorted((first.options.keys() | other.options.keys()) - OWN):
@@ -306,7 +306,7 @@ def _unlike(group: list[_Manager]) -> Iterator[Counterexample]:
         for name, path in {**other.named, FABRIC: other.cabling}.items():
             one, two = first.file(path), other.file(path)
             if one is None or two is None or one == two or (name in other.named and first.named.get(name) != path):
-                continue  # missing ones are said above, other names too
+                continue  # missing files and other names are reported above
             pairs = zip(one.split("\n"), two.split("\n"), strict=False)
             line = next((at for at, (a, b) in enumerate(pairs, 1) if a != b), min(one.count("\n"), two.count("\n")) + 1)
             message = f"differs from the file of {first.device} from here on: taking over changes the subnet"

@@ -1,4 +1,4 @@
-"""Lists of GUIDs, names of switches and the words of partitions, read to their end."""
+"""Complete check of lists of GUIDs, names of switches and statements on partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clusterwright.proofs.infiniband.manager_options import Fault
 
 
 def list_faults(text: str, wanted: Set[int] | None) -> Iterator[Fault]:
-    """A file with one GUID a line: each once, and those that the spec wants."""
+    """Faults of a file with one GUID a line: each once, and those of the spec."""
     seen: dict[int, int] = {}
     for number, word, guid in guid_lines(text):
         if guid is None:
@@ -28,7 +28,7 @@ def list_faults(text: str, wanted: Set[int] | None) -> Iterator[Fault]:
 
 
 def name_faults(text: str, wanted: Mapping[int, str], by: str) -> Iterator[Fault]:
-    """A map of node names: every switch chip that is ``wanted`` once, by the name that spec or fabric gives it."""
+    """Faults of a node name map: each ``wanted`` switch chip once, by its name in the spec or the fabric."""
     seen: dict[int, int] = {}
     for number, match in name_lines(text):
         if match is None:
@@ -52,12 +52,12 @@ def partition_faults(
     is_limited: bool | None,
     carrying: Set[int] | None,
 ) -> Iterator[Fault]:
-    """Faults that ``ib-partitions`` does not see: names, flags, members given twice, and the rule for all adapters.
+    """Faults beyond the claim ``ib-partitions``: names, flags, duplicate members, and the rule for all adapters.
 
-    ``names`` are the spec's partitions by P_Key, ``is_limited`` whether the rule makes all adapters limited members
-    of the default one, ``carrying`` the P_Keys of those that carry IP; all None where there is only a folder.
-    ``managers`` are the ports of all of the fabric's managers: SELF is the one that runs, so the others must be full
-    members by their GUID, or taking over changes the connectivity.
+    ``names`` are the spec's partitions by P_Key, ``is_limited`` whether the rule makes all adapters limited members of
+    the default one, ``carrying`` the P_Keys of those with IP; all None for a folder. ``managers`` are the ports of all
+    of the fabric's managers: SELF is the running one, so the others must be full members by their GUID; otherwise a
+    takeover changes the connectivity.
     """
     try:
         statements = parse_partitions(text)
@@ -109,7 +109,7 @@ def _statement(statement: Statement, names: Mapping[int, str] | None, carrying: 
 
 
 def _everybody(statements: tuple[Statement, ...], is_limited: bool | None) -> Iterator[Fault]:
-    """The rule that opensm must not make by itself: everybody, every switch, and the manager itself."""
+    """The rule of the default partition, so that opensm makes none: all adapters, all switches, the manager."""
     rules = [
         statement
         for statement in statements

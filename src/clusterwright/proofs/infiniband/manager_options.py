@@ -1,4 +1,4 @@
-"""opensm.conf read to its end: every option against the spec and against the needs of other claims."""
+"""Complete check of opensm.conf: every option against the spec and the assumptions of other claims."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from clusterwright.proofs.tree import RenderedTree
 OPEN_FOLDER = "etc/opensm"
 UFM_FOLDER = "opt/ufm/files/conf/opensm"  # NVIDIA's subnet manager, as UFM runs it
 CONFIG = "opensm.conf"
-Fault = tuple[int, str]  # line, 0 where something is missing, and what is wrong
-_NUMBER = re.compile(r"(0x[0-9a-fA-F]+|0|[1-9][0-9]*)$")  # with a zero before it opensm reads an octal one
+Fault = tuple[int, str]  # the line, 0 for a missing one, and the mistake
+_NUMBER = re.compile(r"(0x[0-9a-fA-F]+|0|[1-9][0-9]*)$")  # opensm reads a number with a leading zero as octal
 
 
 def instance_of(folder: str) -> str:
@@ -38,7 +38,7 @@ def instance_of(folder: str) -> str:
 
 
 def places(tree: RenderedTree) -> Iterator[tuple[str, str]]:
-    """Each device with a subnet manager's configuration, and its folder: a device may have several."""
+    """The device and folder of each subnet manager's configuration; a device may have several."""
     folders = {path.rpartition("/")[0] for path in tree.paths if path.endswith(f"/{CONFIG}")}
     instances = sorted(folder for folder in folders if instance_of(folder))
     for folder in (OPEN_FOLDER, *instances, UFM_FOLDER):
@@ -47,7 +47,7 @@ def places(tree: RenderedTree) -> Iterator[tuple[str, str]]:
 
 
 def every_option(text: str) -> Iterator[tuple[str, Option]]:
-    """Every option line of an opensm.conf, those that stand twice too."""
+    """Every option line of an opensm.conf, duplicates included."""
     for number, line in enumerate(text.split("\n"), 1):
         words = line.split(None, 1)
         if words and not words[0].startswith("#"):
@@ -55,7 +55,7 @@ def every_option(text: str) -> Iterator[tuple[str, Option]]:
 
 
 def option_faults(text: str, *, folder: str, wanted: DeclaredSubnet | None) -> Iterator[Fault]:
-    """Faults of an opensm.conf. Without a spec, values that only a spec sets are not compared."""
+    """Faults of an opensm.conf. Without a spec, values set only by a spec are not compared."""
     options: dict[str, Option] = {}
     for name, option in every_option(text):
         if name in options:
@@ -73,7 +73,7 @@ def option_faults(text: str, *, folder: str, wanted: DeclaredSubnet | None) -> I
 
 
 def _known_faults(options: Mapping[str, Option], *, folder: str, wanted: DeclaredSubnet | None) -> Iterator[Fault]:
-    """Options that no key of the spec asks for, and values other than the spec or other claims need."""
+    """Options without a key of the spec, and values contrary to the spec or to other claims."""
     is_open = folder != UFM_FOLDER
     fixed = {**FIXED, **_of_program(folder), **_of_spec(wanted, is_open=is_open)}
     free = {**(OPENSM_FREE if is_open else UFM_FREE)}
@@ -89,7 +89,7 @@ def _known_faults(options: Mapping[str, Option], *, folder: str, wanted: Declare
 
 
 def _of_program(folder: str) -> Mapping[str, Fixed]:
-    """Options with one value for all specs. Several managers on a host write no common file."""
+    """Options with one value for all specs; several managers on a host write no common file."""
     if folder == UFM_FOLDER:
         return UFM_FIXED
     instance = instance_of(folder)
@@ -105,7 +105,7 @@ def _of_program(folder: str) -> Mapping[str, Fixed]:
 
 
 def _storage_faults(options: Mapping[str, Option], wanted: DeclaredSubnet) -> Iterator[Fault]:
-    """The file of nodes without GPUs: named where there are such nodes, and nowhere else."""
+    """Faults of the file of nodes without GPUs: it is named if and only if there are such nodes."""
     option = options.get(STORAGE_FILE)
     if wanted.storage and option is None:
         yield 0, f"{STORAGE_FILE} is missing, and the fabric has nodes without GPUs"
@@ -114,7 +114,7 @@ def _storage_faults(options: Mapping[str, Option], wanted: DeclaredSubnet) -> It
 
 
 def options_unread(path: str, text: str) -> tuple[Unread, ...]:
-    """The options of unknown effect: UFM writes all that its subnet manager has."""
+    """The options of unknown effect; UFM writes every option of its subnet manager."""
     return tuple(
         Unread(path, option.line, f"{name} {option.value}".strip())
         for name, option in every_option(text)
@@ -123,7 +123,7 @@ def options_unread(path: str, text: str) -> tuple[Unread, ...]:
 
 
 def _has_meaning(name: str) -> bool:
-    """Whether an option means something here, by some spec or by none."""
+    """Whether the effect of an option is known here, with any spec or without one."""
     return name in _MEANING or name.startswith("m_key_")
 
 
@@ -185,7 +185,7 @@ def _without(name: str) -> str:
 
 
 def fixed_faults(options: Mapping[str, Option], fixed: Mapping[str, Fixed]) -> Iterator[Fault]:
-    """Options that have another value than their one, or are missing."""
+    """Missing options, and options with another value than their fixed one."""
     for name, rule in fixed.items():
         option = options.get(name)
         if option is None:
@@ -195,7 +195,7 @@ def fixed_faults(options: Mapping[str, Option], fixed: Mapping[str, Fixed]) -> I
 
 
 def _normal(value: str) -> str:
-    """A value as opensm takes it: numbers in any base, words of truth in any case."""
+    """A value in comparable form: numbers in decimal, other text without spaces."""
     return str(int(value, 0)) if re.fullmatch(r"0x[0-9a-fA-F]+|0|[1-9][0-9]*", value) else value.replace(" ", "")
 
 
@@ -242,7 +242,7 @@ def _qos_faults(options: Mapping[str, Option], qos: DeclaredLanes) -> Iterator[F
 
 
 def _weights(text: str) -> dict[int, int] | None:
-    """Lanes to weights; None where the table is no list of ``lane:weight`` with each lane once."""
+    """Weights by lane; None if the table is no list of ``lane:weight`` with each lane once."""
     weights: dict[int, int] = {}
     for item in text.replace(" ", "").split(","):
         match = re.fullmatch(r"(\d+):(\d+)", item)

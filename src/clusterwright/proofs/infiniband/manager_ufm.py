@@ -1,4 +1,4 @@
-"""UFM's own files beside its subnet manager's: SHARP, its aggregation trees, and the partitions that UFM writes."""
+"""UFM's own files beside its subnet manager's: SHARP, its aggregation trees, and UFM's partitions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def global_faults(text: str | None, has_sharp: bool, membership: str) -> Iterato
 
 
 def watching_notes(device: str, text: str | None) -> Iterator[str]:
-    """A note on settings of gv.cfg for monitoring, which no claim checks."""
+    """A note on unchecked settings of gv.cfg for monitoring."""
     watching = [setting for setting in settings(text or "") if isinstance(setting, UfmSetting) and setting.is_watching]
     if watching:
         many = f"{len(watching):,} settings that say" if len(watching) > 1 else "1 setting that says"
@@ -60,10 +60,10 @@ def watching_notes(device: str, text: str | None) -> Iterator[str]:
 
 
 def extension_faults(text: str | None, partitions: str | None) -> Iterator[Fault]:
-    """Faults of the partitions that UFM adds to its own.
+    """Faults of the partitions added by UFM to its own.
 
-    They are those of ``partitions``, the file that the subnet manager reads and that UFM writes anew from this one,
-    except the default partition, which UFM makes.
+    They must equal those of ``partitions``, the subnet manager's file, which UFM writes anew from this one. Only the
+    default partition is missing, as UFM makes it.
     """
     try:
         line_by_partition = {_plain(partition): partition.line for partition in parse_partitions(text or "")}
@@ -93,7 +93,7 @@ def _plain(statement: Statement) -> _Plain:
 
 
 def sharp_faults(text: str | None, wanted: DeclaredSubnet | None, has_sharp: bool) -> Iterator[Fault]:
-    """Faults of sharp_am.cfg, which exists where SHARP is on; without a spec no figure is compared."""
+    """Faults of sharp_am.cfg, present if and only if SHARP is on; without a spec no figure is compared."""
     if text is None:
         if has_sharp:
             yield 0, "the file is missing: the aggregation manager makes trees as it likes"

@@ -11,7 +11,7 @@ UNIT = "etc/systemd/system/opensm.service"
 BOOT = "etc/systemd/system/multi-user.target.d/91-opensm.conf"
 _FOLDER = "etc/opensm"
 _SCRIPT = "add-m-key.sh"
-# Lines that decide nothing: a name for people.
+# Lines without effect on the start.
 _FOR_PEOPLE = ("Description=",)
 _PLAIN = (
     "[Unit]",
@@ -23,25 +23,25 @@ _AGAIN = ("Restart=on-failure", "RestartSec=5s")
 
 
 def unit_path(instance: str) -> str:
-    """The unit of one of several managers on a host, or of the only one (``instance`` "")."""
+    """The unit of one of several managers on a host, or of the only one (``instance`` empty)."""
     return f"etc/systemd/system/opensm@{instance}.service" if instance else UNIT
 
 
 def script_path(folder: str) -> str:
-    """The script that adds the M_Key to the options of the manager with its files in ``folder``."""
+    """The script adding the M_Key to the options of the manager with its files in ``folder``."""
     return f"{folder}/{_SCRIPT}"
 
 
 def unit_faults(text: str | None, *, instance: str, has_key: bool) -> Iterator[Fault]:
-    """Faults of the service: it starts opensm with the files that were read here, and again when it fails."""
+    """Faults of the service: it starts opensm with the checked files, and restarts it on failure."""
     below = f"/{instance}" if instance else ""
     lines = [*_PLAIN, *_AGAIN]
     if instance:
-        # What a manager keeps between its starts and writes is its own: LIDs of another subnet would be given anew.
+        # Each manager has its own cache and logs: with those of another subnet, it would assign new LIDs.
         lines += ["PartOf=opensm.service", f"CacheDirectory=opensm{below}", f"LogsDirectory=opensm{below}"]
         lines.append(f"Environment=OSM_CACHE_DIR=/var/cache/opensm{below}")
     if has_key:
-        # opensm reads a copy that root alone can, to which the script has added the key
+        # opensm reads a copy readable only by root, with the key added by the script.
         lines += [f"RuntimeDirectory=opensm{below}", "RuntimeDirectoryMode=0700"]
         lines.append(f"ExecStartPre=/{_FOLDER}{below}/{_SCRIPT}")
     started_with = f"/run/opensm{below}" if has_key else f"/{_FOLDER}{below}"
@@ -50,7 +50,7 @@ def unit_faults(text: str | None, *, instance: str, has_key: bool) -> Iterator[F
 
 
 def instances_faults(text: str | None, instances: frozenset[str]) -> Iterator[Fault]:
-    """Faults of the service that starts all managers of a host."""
+    """Faults of the service starting all managers of a host."""
     wants = (f"Wants=opensm@{name}.service" for name in sorted(instances))
     yield from _line_faults(text, (*_PLAIN, *wants, "Type=oneshot", "RemainAfterExit=yes", "ExecStart=/usr/bin/true"))
 
@@ -61,7 +61,7 @@ def boot_faults(text: str | None) -> Iterator[Fault]:
 
 
 def script_notes(device: str, folder: str, has_script: bool) -> Iterator[str]:
-    """A note on the script that adds the M_Key, whose lines are not read."""
+    """A note on the script adding the M_Key, as its lines are not read."""
     if has_script:
         yield f"{device}: the lines of /{script_path(folder)}, which adds the M_Key at each start, are not read."
 

@@ -1,7 +1,7 @@
 """NCCL on nodes of an InfiniBand fabric: RDMA over all planned adapters, in one partition and service level.
 
-The partition's index is no constant: a subnet manager puts a P_Key at the next free place of a port's table and
-leaves it there. So the text has to name the partition, and a unit to find its index when the node starts.
+The partition's index is no constant: a subnet manager puts a P_Key at the next free index of a port's table and leaves
+it there. So the text must name the partition, and a unit must find its index at the start of the node.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from clusterwright.spec.runtime.switches import PXN, RDMA, c_number, switched_of
 UNIT = "etc/systemd/system/nccl-partition.service"
 SCRIPT = "usr/local/sbin/nccl-partition"
 _WANTED_BY = tuple(f"{folder}multi-user.target.d/" for folder in UNIT_FOLDERS)
-_CROSS_NIC_DEFAULT = "2"  # of NCCL, which then crosses where that is faster
-_ROCE = "NCCL_IB_ROCE_VERSION_NUM"  # what every file for RoCE sets
+_CROSS_NIC_DEFAULT = "2"  # of NCCL: it crosses where that is faster
+_ROCE = "NCCL_IB_ROCE_VERSION_NUM"  # set in every file for RoCE
 
 
 @dataclass(frozen=True, slots=True)
 class _NodeFiles:
-    """A node's files about NCCL; None where it lacks one."""
+    """A node's files about NCCL; None for a missing one."""
 
     path: str
     conf: str | None
@@ -55,7 +55,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _nodes(tree: RenderedTree) -> Mapping[str, DeclaredNccl | None]:
-    """The nodes of profiles on InfiniBand; in a folder, nodes whose file has no setting for RoCE."""
+    """The nodes of profiles on InfiniBand; in a folder, nodes with a file without settings for RoCE."""
     if tree.declaration is not None:
         return tree.declaration.nccl_on_infiniband
     path_by_device: dict[str, str] = {}
@@ -104,7 +104,7 @@ def _faults(files: _NodeFiles, declared: DeclaredNccl | None) -> Iterator[tuple[
 
 
 def _plane_faults(path: str, settings: Mapping[str, str], declared: DeclaredNccl) -> Iterator[tuple[str, str, str]]:
-    """Settings by which NCCL sends from one subnet to another, where no path leads."""
+    """Settings allowing NCCL to send from one subnet to another, without a path between them."""
     value = settings.get("NCCL_CROSS_NIC", _CROSS_NIC_DEFAULT)
     if c_number(value) != 0:
         message = f"NCCL_CROSS_NIC {value} lets NCCL send from one of {declared.planes} subnets to another"

@@ -1,6 +1,6 @@
-"""Values of opensm.conf's options that other claims rely on, whatever the spec, with reasons.
+"""Values of opensm.conf's options assumed by other claims with every spec, with reasons.
 
-An option that is in none of these tables, nor follows from the spec, is unknown to every claim: it refutes.
+An option outside these tables that does not follow from the spec is unknown to every claim, and refutes.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 
 class Fixed(NamedTuple):
-    """The one value that an option has, and the effect of any other."""
+    """The only valid value of an option, and the effect of any other."""
 
     value: str
     otherwise: str
 
 
 class Free(NamedTuple):
-    """The range in which an option's value, a number, has no influence on any claim, with the reason."""
+    """The range of an option's numbers without influence on any claim, with the reason."""
 
     least: int
     most: int
@@ -64,11 +64,11 @@ UFM_FREE: Mapping[str, Free] = {
 QOS_FREE: Mapping[str, Free] = {
     "qos_high_limit": Free(0, 255, "it decides how much the high table sends in a row; 255 beside a low table refutes"),
 }
-# Options that name files, which are read and compared themselves.
+# Options with paths of files; these files are checked by themselves.
 FILES = ("root_guid_file", "cn_guid_file", "partition_config_file", "node_name_map_name")
 STORAGE_FILE = "io_guid_file"
 # Each manager's own; everything else is the same on all managers of a fabric.
 OWN = frozenset({"guid", "sm_priority"})
 HIGHEST_PRIORITY = 15
-# The key in clear: it belongs into a file that root alone reads.
+# The key in clear: it belongs in a file readable only by root.
 SECRETS = frozenset({"m_key", "sm_key", "sa_key", "cc_key"})

@@ -1,7 +1,7 @@
-"""The partition matrix: members of each partition, compared with the zones of the spec, and never open by default.
+"""The partition matrix: members of each partition, compared with the zones of the spec, without open defaults.
 
-Without a rule for the default partition opensm makes one of its own, and without the file every port is a full
-member. A later statement about a port replaces an earlier one, as in opensm.
+Without a rule for the default partition opensm makes its own, and without the file every port is a full member. A later
+statement about a port replaces an earlier one, as in opensm.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FULL = frozenset({"full", "both"})
 
 @dataclass(frozen=True, slots=True)
 class _Seat:
-    """A port's membership of a partition and the line that gives it."""
+    """A port's membership of a partition, and its line."""
 
     membership: str
     line: int
@@ -80,7 +80,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 class _Problem(NamedTuple):
-    """A line at fault and why; ``file`` is the partition file where it says nothing else."""
+    """A wrong line and its mistake, in the partition file if ``file`` is empty."""
 
     line: int
     message: str
@@ -88,7 +88,7 @@ class _Problem(NamedTuple):
 
 
 def matrix_of(subnet: ManagedSubnet, statements: tuple[Statement, ...]) -> Matrix:
-    """The members of each partition, with their line; of statements about one port, the last."""
+    """The members of each partition with their line; the last statement about a port applies."""
     matrix: dict[int, dict[int, _Seat]] = {}
     for statement in statements:
         if statement.pkey is None:
@@ -120,7 +120,7 @@ def _enforced(subnet: ManagedSubnet) -> Iterator[_Problem]:
 
 
 def _open(statements: tuple[Statement, ...], may_open: bool) -> Iterator[_Problem]:
-    """Statements that give full membership to any adapter, and a default partition that is left to opensm."""
+    """Statements making every adapter a full member, and a default partition without a rule."""
     if not any(statement.pkey == DEFAULT_PKEY for statement in statements):
         yield _Problem(0, "there is no rule for the default partition 0x7fff: opensm makes one of its own")
     for statement in statements:
@@ -139,9 +139,9 @@ def _open(statements: tuple[Statement, ...], may_open: bool) -> Iterator[_Proble
 
 
 def _managers(tree: RenderedTree, subnet: ManagedSubnet, matrix: Matrix) -> Iterator[_Problem]:
-    """Managers must be full members of the default partition, others only where that partition is open to all."""
+    """Managers without full membership of the default partition, and others with it unless it is open to all."""
     others = frozenset[int]().union(*(other.managers for other in subnets(tree)))
-    managers = subnet.managers | (others & subnet.adapter_by_guid.keys())  # another fabric's have no port in this one
+    managers = subnet.managers | (others & subnet.adapter_by_guid.keys())  # managers of other fabrics have no port here
     seats = matrix.get(DEFAULT_PKEY, {})
     for guid in sorted(managers):
         seat = seats.get(guid)
@@ -159,12 +159,12 @@ def _managers(tree: RenderedTree, subnet: ManagedSubnet, matrix: Matrix) -> Iter
 
 
 def _is_all(seat: _Seat, seats: Mapping[int, _Seat]) -> bool:
-    """True when the seat comes from a keyword for all adapters, which is reported once."""
+    """True for a membership by a keyword for all adapters, as it is reported once."""
     return sum(other.line == seat.line for other in seats.values()) > 1
 
 
 def _unlike(subnet: ManagedSubnet, matrix: Matrix, declaration: Declaration, name: str) -> Iterator[_Problem]:
-    """Where the matrix is not the one that the spec's zones ask for."""
+    """Differences between the matrix and the spec's zones."""
     wanted = {item.pkey: item for item in declaration.partitions if item.subnet == name and item.members}
     for pkey, item in sorted(wanted.items()):
         seats = matrix.get(pkey)

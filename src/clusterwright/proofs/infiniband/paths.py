@@ -1,7 +1,7 @@
 """Balance: pairs of leaves at the same distance have equally many shortest paths, spread evenly over the uplinks.
 
-The cabling alone says so only of an engine that spreads paths as evenly as it can, and where the uplinks of a switch
-divide by the switches above it. Of all others the tables that opensm makes would have to be read.
+The cabling alone proves this only for an engine that spreads paths as evenly as possible, and if the uplinks of a
+switch divide evenly among the switches above it. All other cases would require the tables computed by opensm.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _ranks(subnet: ManagedSubnet) -> Iterator[Integers]:
-    """The switches of each rank that compute leaves climb through, from the leaves up, without the roots."""
+    """The switches of each rank on upward paths of compute leaves, from the leaves up, without the roots."""
     carrying = np.zeros(len(subnet.fabric.switches), bool)
     carrying[subnet.leaves] = True
     for rank in range(int(subnet.rank.max(initial=0)), 0, -1):
@@ -61,7 +61,7 @@ def _shape(subnet: ManagedSubnet, here: Integers) -> tuple[Integers, Integers]:
 
 
 def _uneven_switches(subnet: ManagedSubnet) -> Iterator[Counterexample]:
-    """Switches whose uplinks differ from most of their rank, in number or in spread."""
+    """Switches with another number or spread of uplinks than most of their rank."""
     for here in _ranks(subnet):
         uplinks, parents = _shape(subnet, here)
         links, over = int(np.bincount(uplinks).argmax()), int(np.bincount(parents).argmax())
@@ -81,12 +81,12 @@ def _uneven_switches(subnet: ManagedSubnet) -> Iterator[Counterexample]:
 
 
 def _divides(subnet: ManagedSubnet) -> bool:
-    """True when the uplinks of every rank divide evenly among the parents, so that counts must be equal."""
+    """True if the uplinks of every rank divide evenly among the parents, so that counts must be equal."""
     return all((uplinks % parents == 0).all() for uplinks, parents in (_shape(subnet, here) for here in _ranks(subnet)))
 
 
 def _classes(subnet: ManagedSubnet) -> Iterator[tuple[int, int, int, int, tuple[int, int]]]:
-    """For each distance: links between the leaves, fewest and most shortest paths, pairs, the pair with the fewest."""
+    """By distance in links between leaves: fewest and most shortest paths, pairs, and the pair with the fewest."""
     leaves = subnet.leaves
     climbed = np.zeros((len(leaves), len(subnet.fabric.switches)))
     climbed[np.arange(len(leaves)), leaves] = 1

@@ -22,7 +22,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def _has_rails(tree: RenderedTree, subnet: ManagedSubnet, units: Units) -> bool:
-    """True where leaves are meant to serve one rail each: by the spec, or in a folder by most leaves.
+    """True for a fabric with leaves of one rail each: by the spec, or in a folder by most leaves.
 
     A fabric with one adapter a node has no rails.
     """
@@ -34,11 +34,11 @@ def _has_rails(tree: RenderedTree, subnet: ManagedSubnet, units: Units) -> bool:
         is_meant = fabric in declaration.railed
         name = declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters)
         if is_meant and name is not None and name in declaration.subnets and declaration.subnets[name].is_plane:
-            return True  # a plane of one rail: an adapter of another one would join two subnets
+            return True  # a plane of one rail: an adapter of another rail would join two subnets
     else:
         of_one = (_rails_of(subnet, units)[subnet.leaves] > 0).sum(axis=1) == 1
         is_meant = not len(subnet.leaves) or 2 * int(of_one.sum()) > len(subnet.leaves)
-    # a fabric without nodes has no rails to see, which is a fault of its own
+    # A fabric without nodes shows no rails; the missing nodes are a fault by themselves.
     return is_meant and (len(units.rails) > 1 or not len(subnet.leaves))
 
 
@@ -70,14 +70,14 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _rails_of(subnet: ManagedSubnet, units: Units) -> Integers:
-    """How many adapters of each rail each switch has: switches by rails."""
+    """The number of adapters of each rail (column) at each switch (row)."""
     table = np.zeros((len(subnet.fabric.switches), len(units.rails)), np.int64)
     np.add.at(table, (subnet.fabric.taps[units.taps, 1], units.rail), 1)
     return table
 
 
 def _foreign_taps(subnet: ManagedSubnet, units: Units, table: Integers) -> Iterator[int]:
-    """Indexes of compute taps that are not of their leaf's rail: the one that most of its adapters are on."""
+    """Indexes of compute taps outside their leaf's rail, the rail of most of its adapters."""
     leaf = subnet.fabric.taps[units.taps, 1]
     yield from np.flatnonzero(table.argmax(axis=1)[leaf] != units.rail).tolist()
 
@@ -94,7 +94,7 @@ def _crossed(subnet: ManagedSubnet, units: Units, table: Integers, tap: int) -> 
 
 
 def _strays(subnet: ManagedSubnet, units: Units, astray: set[int]) -> Iterator[Counterexample]:
-    """Cables of the right rail that go to another unit's leaf."""
+    """Cables of the right rail to another unit's leaf."""
     leaf = subnet.fabric.taps[units.taps, 1]
     home = units.home[units.host, units.rail]
     for tap in np.flatnonzero((home != leaf) & (home >= 0)).tolist():
@@ -109,9 +109,9 @@ def _strays(subnet: ManagedSubnet, units: Units, astray: set[int]) -> Iterator[C
 
 
 def _planes(subnet: ManagedSubnet, units: Units) -> Iterator[tuple[int, int, list[Counterexample]]]:
-    """Rank, number of switches of one rail, and mixed switches, for ranks above the leaves where most serve one rail.
+    """Rank, number of switches of one rail, and mixed switches, for ranks above the leaves with mostly one rail each.
 
-    A tier whose switches mostly join several rails is no rail plane by design, and nothing is claimed about it.
+    A tier with mostly mixed switches is no rail plane by design, and no claim covers it.
     """
     serves = _rails_of(subnet, units) > 0
     leaf_rank = int(subnet.rank[subnet.leaves].max(initial=0))
@@ -126,7 +126,7 @@ def _planes(subnet: ManagedSubnet, units: Units) -> Iterator[tuple[int, int, lis
 
 
 def _mixed(subnet: ManagedSubnet, units: Units, below: Integers, switch: int) -> Counterexample:
-    """Names the cable that brings the rarest rail to a switch."""
+    """A counterexample at the cable carrying the rarest rail to a switch."""
     rails = np.flatnonzero(below[switch])
     rare = int(rails[below[switch, rails].argmin()])
     trunks = subnet.fabric.trunks

@@ -1,8 +1,9 @@
-"""Up–down routing: every pair of nodes has a path that climbs and then descends, and no such paths can lock up.
+"""Up–down routing: every pair of nodes has a path that climbs and then descends, and such paths cannot deadlock.
 
-A credit loop is a cycle in the channel dependency graph (Dally and Seitz, 1987): channels are directed links, and one
-depends on the next that a packet may wait for. Paths that never climb after they descended depend in the order of the
-ranks, up channels before down channels, so the graph has no cycle as long as every link joins two different ranks.
+A credit loop is a cycle in the channel dependency graph (Dally and Seitz, 1987): channels are directed links, and a
+channel depends on the next one a packet may wait for. With paths that never climb after descending, channels depend on
+each other in the order of the ranks, up channels before down channels. So the graph has no cycle as long as every link
+joins two different ranks.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 
 def _unfollowed(tree: RenderedTree, subnet: ManagedSubnet) -> str:
-    """The engine that the spec asks for where it is none of those that keep to up–down paths, else ""."""
+    """The spec's routing engine if it leaves up–down paths, else ""."""
     declaration = tree.declaration
     if declaration is None:
         return ""
@@ -75,19 +76,19 @@ def _unfollowed(tree: RenderedTree, subnet: ManagedSubnet) -> str:
 
 
 def _engines(subnet: ManagedSubnet, asked: str) -> Iterator[Counterexample]:
-    """Engines in the text that leave up–down paths, but for the one that the spec asks for."""
+    """Configured engines leaving up–down paths, except the spec's own."""
     option = subnet.options.get("routing_engine")
     engines = engines_of(subnet)
     for engine in engines:
         if engine not in UP_DOWN_ENGINES | {NO_FALLBACK, asked}:
             yield subnet.at_config(option, f"the engine {engine} does not keep to up–down paths")
-    # NVIDIA's subnet manager documents no such word
+    # NVIDIA's subnet manager documents no such option.
     if subnet.is_open and NO_FALLBACK not in engines:
         yield subnet.at_config(option, "without no_fallback, opensm routes by minhop when the tree is not as planned")
 
 
 def _ranks(subnet: ManagedSubnet, drained: Set[int] | None) -> Iterator[Counterexample]:
-    """Roots and ranks. ``drained`` are the chips that the spec drains, None where there is only a folder."""
+    """Faults of roots and ranks. ``drained`` are the chips drained by the spec, None for a folder."""
     switches = subnet.fabric.switches
     for guid in sorted(subnet.roots.keys() & (drained or set())):
         at = next(at for at, switch in enumerate(switches) if switch.guid == guid)
@@ -121,10 +122,10 @@ def _ranks(subnet: ManagedSubnet, drained: Set[int] | None) -> Iterator[Countere
 
 
 def _idle(subnet: ManagedSubnet) -> Integers:
-    """Switches without any path through them because they are no roots.
+    """Switches without a path through them because they are not listed as roots.
 
-    A switch as near to the leaves as the roots are could be one: unlisted, it hangs below those it should join. Spare
-    switches, such as a director's unused leaf chips, lie further away.
+    A switch as near to the leaves as the roots could be a root: unlisted, it is ranked below the switches it should
+    join. Spare switches, such as a director's unused leaf chips, are further away.
     """
     height = hops_from(subnet.fabric, subnet.leaves)
     leaf_rank = int(subnet.rank[subnet.leaves].max(initial=0))
@@ -175,7 +176,7 @@ def _unreachable(subnet: ManagedSubnet) -> tuple[int, list[Counterexample]]:
 
 
 def _credit_loop(subnet: ManagedSubnet, flat: Integers) -> Iterator[Counterexample]:
-    """A cycle of channels, if there is one.
+    """A cycle of channels, if any.
 
     A packet's state is its switch and whether it may still climb; its channels are the edges between states, so a cycle
     of dependent channels is a cycle of states. A link between equal ranks is taken as up and as down.
@@ -202,7 +203,7 @@ def _credit_loop(subnet: ManagedSubnet, flat: Integers) -> Iterator[Counterexamp
 
 
 def _cycle_through(subnet: ManagedSubnet, first: int, second: int) -> list[int]:
-    """The switches of a shortest cycle of channels that begins with ``first`` to ``second``; empty without one."""
+    """The switches of a shortest cycle of channels from ``first`` to ``second``; empty without one."""
     start = (first, second)
     before: dict[tuple[int, int], tuple[int, int]] = {}
     waiting = deque([start])

@@ -1,4 +1,4 @@
-"""A subnet as its manager's files describe it: the parsed fabric, and each switch's rank below the listed roots."""
+"""A subnet by its manager's files: the parsed fabric, and each switch's rank below the listed roots."""
 
 from __future__ import annotations
 
@@ -22,44 +22,47 @@ from clusterwright.switches.readers import READERS
 
 _SHOWN = 3
 FABRIC, NAMES = "fabric.net", "ib-node-name-map"
-# The options that name files which claims about the subnet are read from.
+# Options with the paths of files read by claims about the subnet.
 ROOT_LIST, COMPUTE_LIST, NAME_MAP = "root_guid_file", "cn_guid_file", "node_name_map_name"
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
-# With the text of managed switches, which could run a subnet manager of their own.
+# Managed switches belong to it, as they could run a subnet manager of their own.
 KINDS = frozenset({"opensm", "ufm", "opensm-fabric"}).union(
     *(reader.kinds for reader in READERS if isinstance(reader.router, Unsupported))
 )
 
 SUBNET_INTENT = frozenset({"ports", "subnets"})
-"""What claims about subnets read of the spec's declaration, at least: by it a manager's files get the subnet's name."""
+"""The parts of the declaration read by every claim about subnets, to find the subnet's name for a manager's files."""
 
 
 @dataclass(frozen=True, eq=False)
 class ManagedSubnet:
-    """The files of one subnet manager's host, in ``folder``.
-
-    ``managers`` are the port GUIDs of all managers with the same files. ``names``, ``roots`` and ``compute`` map
-    GUIDs to the line that lists them. ``rank`` is each switch's distance from the roots in hops, -1 without a path.
-    ``lacking`` are files that the host does not have, by the option that names them (the fabric by its own name):
-    they are read as empty, and a check that needs one asks ``lack`` first.
-    """
+    """The subnet in the files of one subnet manager's host."""
 
     device: str
     folder: str
     options: Mapping[str, Option]
     names: Mapping[int, Option]
+    """Names of switch chips by GUID."""
     names_file: str
     roots: Mapping[int, int]
+    """The line of each root by GUID."""
     roots_file: str
     compute: Mapping[int, int]
+    """The line of each compute adapter by port GUID."""
     compute_file: str
     fabric: DiscoveredFabric
     rank: Integers
+    """Each switch's distance from the roots in hops, -1 without a path."""
     managers: frozenset[int]
+    """Port GUIDs of all managers with the same files."""
     lacking: Mapping[str, str]
+    """Paths of missing files by their option, the fabric's by its file name.
+
+    They are read as empty; a check that needs one calls ``lack`` first.
+    """
 
     def lack(self, *names: str) -> str:
-        """Why a claim that needs the fabric, and files that these options name, is not judged; "" if all are there."""
+        """The reason why a claim on the fabric and the files of these options is not proven; "" with all files."""
         lacking = next((self.lacking[name] for name in (FABRIC, *names) if name in self.lacking), "")
         return f"not proven, because {self.device}:/{lacking} is missing" if lacking else ""
 
@@ -80,7 +83,7 @@ class ManagedSubnet:
 
     @cached_property
     def links(self) -> csr_array:
-        """How many links join two switches; symmetric."""
+        """The number of links between two switches; symmetric."""
         one, other = self.fabric.trunks[:, 0], self.fabric.trunks[:, 2]
         count = len(self.fabric.switches)
         ones = np.ones(2 * len(one))
@@ -88,10 +91,10 @@ class ManagedSubnet:
 
     @cached_property
     def up(self) -> csr_array:
-        """Links that packets climb, from each switch to those one rank nearer to the roots: row below, column above.
+        """Links upwards, from each switch (row) to those one rank nearer to the roots (column).
 
-        Only switches that carry something have any: a path climbs before it descends, so none leads through a switch
-        below which no adapter hangs.
+        Only switches with traffic have any: a path climbs before it descends, so no path leads through a switch without
+        an adapter at it or below it.
         """
         both = self.links.tocoo()
         keep = self.carries[both.row] & (self.rank[both.row] == self.rank[both.col] + 1) & (self.rank[both.col] >= 0)
@@ -99,11 +102,11 @@ class ManagedSubnet:
 
     @cached_property
     def carries(self) -> Mask:
-        """For each switch, whether adapters hang at it or below it, so that paths lead through it."""
+        """For each switch, whether it has adapters at it or below it, and so paths through it."""
         return self.carrying(np.ones(len(self.fabric.taps), np.bool_))
 
     def carrying(self, taps: Mask) -> Mask:
-        """For each switch, whether one of some adapters, true in ``taps``, is cabled to it or below it."""
+        """For each switch, whether an adapter of ``taps`` is cabled to it or below it."""
         carries = np.bincount(self.fabric.taps[taps, 1], minlength=len(self.fabric.switches)) > 0
         one, other = self.fabric.trunks[:, 0], self.fabric.trunks[:, 2]
         for rank in range(int(self.rank.max(initial=0)), 0, -1):
@@ -114,7 +117,7 @@ class ManagedSubnet:
 
     @cached_property
     def carrying_links(self) -> csr_array:
-        """The links of ``links`` between two switches that carry something."""
+        """The links between two switches with traffic."""
         both = self.links.tocoo()
         keep = self.carries[both.row] & self.carries[both.col]
         return csr_array((both.data[keep], (both.row[keep], both.col[keep])), shape=both.shape)
@@ -128,12 +131,12 @@ class ManagedSubnet:
 
     @cached_property
     def endpoints(self) -> Integers:
-        """How many compute adapters each switch has."""
+        """The number of compute adapters at each switch."""
         return np.bincount(self.fabric.taps[self.is_compute, 1], minlength=len(self.fabric.switches))
 
     @cached_property
     def leaves(self) -> Integers:
-        """The switches that compute adapters are attached to."""
+        """The switches with compute adapters."""
         return np.flatnonzero(self.endpoints)
 
     def at_fabric(self, line: int, message: str) -> Counterexample:
@@ -141,7 +144,7 @@ class ManagedSubnet:
         return Counterexample(device=self.device, file=f"{self.folder}/{FABRIC}", line=line, message=message)
 
     def without_nodes(self) -> Counterexample:
-        """The counterexample to every claim about paths between compute nodes when there are none."""
+        """The counterexample to every claim about paths between compute nodes in a subnet without any."""
         return Counterexample(
             device=self.device,
             file=self.compute_file,
@@ -150,7 +153,7 @@ class ManagedSubnet:
         )
 
     def at_config(self, option: Option | None, message: str) -> Counterexample:
-        """A counterexample in opensm.conf, on the line of an option where it is there."""
+        """A counterexample in opensm.conf, on the line of an option if present."""
         return Counterexample(
             device=self.device, file=self.config_file, line=option.line if option is not None else 0, message=message
         )
@@ -173,7 +176,7 @@ def subnets(tree: RenderedTree) -> tuple[ManagedSubnet, ...]:
         options = parse_options(tree.text(device, f"{folder}/{CONFIG}") or "")
         named = (_path(options, name) for name in (ROOT_LIST, COMPUTE_LIST, "partition_config_file"))
         texts = [tree.text(device, path) for path in (f"{folder}/{FABRIC}", _names_file(folder, options), *named)]
-        # the port it runs on and its priority are each manager's own
+        # The port and the priority differ between managers.
         settings = repr(sorted((name, o.value) for name, o in options.items() if name not in {"guid", "sm_priority"}))
         hosts.setdefault((folder, settings, *texts), []).append(_Host(device, folder, options))
     return tuple(_read(tree, equal, fabrics) for equal in hosts.values())
@@ -186,9 +189,9 @@ class _Host(NamedTuple):
 
 
 def named_facts(tree: RenderedTree, subnet: ManagedSubnet, facts: Iterable[Fact]) -> list[Fact]:
-    """Facts with the name of their subnet, where the tree has several.
+    """Facts with the name of their subnet in a tree with several.
 
-    Without a spec the host and the folder of a manager stand for it.
+    Without a spec, the host and the folder of a manager replace the name.
     """
     if len(subnets(tree)) == 1:
         return list(facts)
@@ -199,14 +202,14 @@ def named_facts(tree: RenderedTree, subnet: ManagedSubnet, facts: Iterable[Fact]
 
 
 def lacking_subnets(tree: RenderedTree) -> str:
-    """Why no claim on all subnets is judged: the spec has one that no host has files for; "" where all are there."""
+    """The reason why no claim on all subnets is proven: planned subnets without a manager's files; "" for none."""
     if tree.declaration is None:
         return ""
     present = set()
     for subnet in subnets(tree):
         present.add(tree.declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters))
     if None in present:
-        return ""  # files of a subnet that nobody knows: what they lack is reported by itself
+        return ""  # the files of an unplanned subnet are reported by themselves
     lacking = [name for name in tree.declaration.subnets if name not in present]
     return f"not proven, because no host has files of a manager of {and_more(lacking, _SHOWN)}" if lacking else ""
 
@@ -220,12 +223,12 @@ def _names_file(folder: str, options: Mapping[str, Option]) -> str:
 
 
 def _number(text: str) -> int:
-    """A GUID option as a number; 0, which opensm takes for any port, for other text."""
+    """A GUID option as a number; 0 (any port to opensm) for other text."""
     return int(text, 16) if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text) else 0
 
 
 def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str], DiscoveredFabric]) -> ManagedSubnet:
-    """The subnet of hosts with equal files. ``fabrics`` remembers fabrics that were parsed before."""
+    """The subnet of hosts with equal files. ``fabrics`` stores parsed fabrics."""
     device, folder, options = hosts[0]
     paths = {
         FABRIC: f"{folder}/{FABRIC}",
@@ -252,7 +255,7 @@ def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str],
         names_file=paths[NAME_MAP],
         roots=listed,
         roots_file=paths[ROOT_LIST] or f"{folder}/{CONFIG}",
-        # without a list of compute nodes, opensm takes every adapter for one
+        # Without a list of compute nodes, every adapter is one to opensm.
         compute=compute if paths[COMPUTE_LIST] else {adapter.guid: adapter.line for adapter in fabric.adapters},
         compute_file=paths[COMPUTE_LIST] or paths[FABRIC],
         fabric=fabric,
@@ -263,7 +266,7 @@ def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str],
 
 
 def hops_from(fabric: DiscoveredFabric, starts: Integers) -> Integers:
-    """Each switch's distance from the nearest start in links between switches, -1 where no path leads."""
+    """Each switch's distance from the nearest start in links between switches, -1 without a path."""
     hops = np.full(len(fabric.switches), -1, np.int64)
     hops[starts] = 0
     one, other = fabric.trunks[:, 0], fabric.trunks[:, 2]

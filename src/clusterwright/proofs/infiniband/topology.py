@@ -1,4 +1,4 @@
-"""The cabling file for ibdm's tools is the planned one: by a wrong file technicians would move right cables."""
+"""The cabling file of ibdm's tools against the plan: with a wrong one, technicians would move correct cables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clusterwright.proofs.infiniband.declared import Ends
 from clusterwright.proofs.tree import RenderedTree
 
 Fault = tuple[str, int, str]
-"""Path, line (0 for the whole file), and what is wrong."""
+"""Path, line (0 for the whole file), and mistake."""
 _SHOWN = 3
 
 
@@ -66,7 +66,7 @@ def _told(ends: Ends) -> str:
 
 
 def _port_faults(tree: RenderedTree, device: str, path: str, topology: TopologyCables) -> Iterator[Fault]:
-    """Ports that the netlist of their system does not have: ibdm reads no further."""
+    """Ports missing in the netlist of their system; ibdm stops reading there."""
     ports_of: dict[str, frozenset[str]] = {}
     for model in sorted(set(topology.models.values())):
         netlist = f"{FOLDER}{model}{NETLIST}"

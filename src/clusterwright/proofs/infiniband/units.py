@@ -1,4 +1,4 @@
-"""Scalable units as the cabling shows them: nodes whose adapters go to the same leaf switches."""
+"""Scalable units by the cabling: nodes with adapters at the same leaf switches."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from clusterwright.proofs.infiniband.subnet import ManagedSubnet
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Compute taps by host and rail.
-
-    ``hosts`` and ``rails`` are names (a rail is the adapters' port label), ``host`` and ``rail`` index them for each
-    compute tap in ``taps`` (rows of the fabric's). ``unit`` numbers the unit of each host, ``home`` is the leaf that
-    the host's unit uses for each rail (-1: none), ``leaf_unit`` each switch's unit (-1: no compute leaf).
-    """
+    """Compute taps by host and rail, and the units of hosts."""
 
     hosts: tuple[str, ...]
     rails: tuple[str, ...]
+    """Port labels of adapters."""
     taps: Integers
+    """Compute taps, as rows of the fabric's taps."""
     host: Integers
+    """By tap, the index of its host."""
     rail: Integers
+    """By tap, the index of its rail."""
     unit: Integers
+    """By host, the number of its unit."""
     home: Integers
+    """By host and rail, the leaf of the host's unit, -1 for none."""
     leaf_unit: Integers
+    """By switch, the number of its unit, -1 unless it is a compute leaf."""
 
 
 def units_of(subnet: ManagedSubnet) -> Units:
-    """Find the units. A host whose cables go astray belongs to the unit where most of its cables go."""
+    """Find the units. A host with misplaced cables belongs to the unit of most of its cables."""
     fabric = subnet.fabric
     taps = np.flatnonzero(subnet.is_compute)
     compute_adapters = [fabric.adapters[index] for index in fabric.taps[taps, 0].tolist()]
@@ -44,7 +46,7 @@ def units_of(subnet: ManagedSubnet) -> Units:
 
     rows, member, counts = np.unique(seats, axis=0, return_inverse=True, return_counts=True)
     member = member.reshape(-1)
-    # the commonest set of leaves among a leaf's hosts is that leaf's unit; a host's unit is what most of its leaves say
+    # A leaf's unit is the commonest set of leaves among its hosts; a host's unit is that of most of its leaves.
     order = np.argsort(counts[member[host]], kind="stable")
     leaf_row = np.full(len(fabric.switches), -1, np.int64)
     leaf_row[leaf[order]] = member[host[order]]

@@ -1,7 +1,7 @@
-"""Adaptive routing: both ends of every cable between switches have it, and NICs and NCCL expect it; or none does.
+"""Adaptive routing: enabled at both ends of every cable between switches, on NICs and in NCCL, or at none of them.
 
-Packets leave a port without it by the hash, and NICs that expect order ask for packets again that took another path.
-The spec's declaration counts; without one, the setting of most ports of the fabric.
+A port without it chooses by the hash, and NICs expecting packets in order request those from another path again. The
+spec decides; without a spec, the setting of most ports of the fabric.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def adaptive_facts(fabric: RoutedFabric) -> Iterator[Fact]:
 
 
 def adaptive_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """Ports, NICs and NCCL settings that do otherwise than the fabric."""
+    """Ports, NICs and NCCL settings unlike the fabric's."""
     is_wanted = _is_wanted(tree, fabric)
     for index, port in fabric.link_ends:
         if port.is_adaptive != is_wanted:
@@ -78,19 +78,19 @@ def _node_faults(tree: RenderedTree, fabric: RoutedFabric, *, is_wanted: bool) -
 
 
 def _adaptive_interfaces(tree: RenderedTree, device: str) -> set[str] | None:
-    """The interfaces that take packets in any order; None on a node whose NICs nothing sets up."""
+    """The interfaces accepting packets in any order; None on a node without a script for its NICs."""
     text = tree.text(device, SCRIPT)
     if text is None:
         return None
     try:
         blocks = read_qos_script(text)
-    except ValueError:  # qos says so
+    except ValueError:  # reported by the qos proof
         return None
     return set(chain.from_iterable(block.interfaces for block in blocks if block.is_adaptive))
 
 
 def _is_fabric_of_nccl(tree: RenderedTree, device: str, interfaces: set[str]) -> bool:
-    """Whether NCCL's data travels by these interfaces: those of the script that has connections' devices."""
+    """Whether NCCL's devices are those of a block of the script with these interfaces."""
     text = tree.text(device, SCRIPT) or ""
     settings = read_nccl(tree.text(device, NCCL) or "")
     used = {name.lstrip("=^").partition(":")[0] for name in (settings.get("NCCL_IB_HCA") or "").split(",")}

@@ -1,7 +1,7 @@
 """Congestion on a class, hop by hop: ECN marks, their counters, and the PFC watchdog with its times.
 
-The setting of most ports counts for all of a fabric, across operating systems; settings that each system has in its
-own form (a statement for counters, polling and action of the watchdog) are compared within that system.
+The setting of most ports is expected of all ports of a fabric, across operating systems. Settings with a form of their
+own in each system (a statement for counters, polling and action of the watchdog) are compared within that system.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def usual_treatment(fabric: RoutedFabric) -> Usual:
 
 
 def congestion_faults(tree: RenderedTree, fabric: RoutedFabric, usual: Usual) -> Iterator[Counterexample]:
-    """Ports that mark, count or watch otherwise than most; one counterexample for all ports of a line."""
+    """Ports with other marks, counters or watchdogs than most; one counterexample for all ports of a line."""
     ports_by_fault: dict[tuple[str, str, Mark, str], list[Port]] = {}
     for router, qos, ports in _alike(fabric):
         places = dict(qos.places)
@@ -104,5 +104,5 @@ def _faults(qos: PortQos, usual: Usual, file: str) -> Iterator[_Fault]:
 
 
 def milliseconds(time_ms: int | None) -> str:
-    """A time as people write it, also one that no line states."""
+    """A time in words, None for one that is not stated."""
     return "a time that is not stated" if time_ms is None else f"{time_ms} ms"

@@ -1,6 +1,6 @@
-"""Classes as the spec declares them: the settings of most switches and ports are the spec's.
+"""Declared classes: the settings of most switches and ports are those of the spec.
 
-The other comparisons hold a switch against the rest of its fabric; a setting that all of them lost shows here only.
+The other checks compare a switch with the rest of its fabric; only this one finds a setting missing on all of them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _Fault = tuple[str, str]  # the key of what says so among a switch's or a port's
 
 
 def is_lossless(tree: RenderedTree, fabric: RoutedFabric) -> bool:
-    """True when a switch of the fabric has a priority without loss, or the spec a class without."""
+    """True when a switch of the fabric has a lossless priority, or the spec a lossless class."""
     wanted = declared(tree, fabric)
     return fabric.is_lossless or (wanted is not None and bool(_lossless(wanted)))
 
 
 def assumed_words(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[str]:
-    """Assumptions on words for queues of the spec's models, which no source confirms."""
+    """Notes on assumed commands for queues of the spec's models, not confirmed by a source."""
     wanted = declared(tree, fabric)
     if wanted is not None:
         for tier in wanted.tiers:
@@ -70,7 +70,7 @@ def _lossless(wanted: Fabric) -> frozenset[int]:
 
 
 def _first_ports(fabric: RoutedFabric) -> dict[str, tuple[Router, Port]]:
-    """One cabled port for each file that tells the operating system."""
+    """One cabled port for each operating system, by the path of its file."""
     first_ports: dict[str, tuple[Router, Port]] = {}
     for router in fabric.routers:
         port = next((port for port in router.ports if port.peer), None)

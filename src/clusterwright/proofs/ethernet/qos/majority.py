@@ -1,4 +1,4 @@
-"""The settings of classes of most devices of a fabric, with which every hop is compared."""
+"""Class settings of most devices of a fabric, the reference for every hop."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Said = tuple[tuple[int | None, ...], tuple[int | None, ...], frozenset[int]]
 
 
 def class_mark(marks: Mapping[str, Mark], classes: tuple[int | None, ...], dscp: int) -> Mark:
-    """Where a DSCP that is missing should be: with the others of its class."""
+    """The place of a missing DSCP: next to another one of its class."""
     others = (marks.get(f"dscp {other}") for other in range(DSCPS) if classes[other] == classes[dscp])
     return next((mark for mark in others if mark), ())
 
 
 def priorities(numbers: frozenset[int]) -> str:
-    """Priorities as people write them."""
+    """Priorities in words."""
     return f"priority {', '.join(map(str, sorted(numbers)))}" if numbers else "no priority"

@@ -1,4 +1,4 @@
-"""NCCL's settings on nodes, beside the classes of the switches and the NICs that carry its data."""
+"""NCCL's settings on nodes against the classes of switches and NICs."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ _VERSION = "NCCL_IB_ROCE_VERSION_NUM"
 
 
 def marks_of(settings: Settings) -> tuple[tuple[str, str | None], ...]:
-    """The traffic classes that NCCL is told, None for those that it is not."""
+    """The configured traffic classes of NCCL, None for one without a setting."""
     return tuple((name, settings.get(name)) for name in ("NCCL_IB_TC", "NCCL_IB_FIFO_TC"))
 
 
 def unusual(settings: Settings, usual: tuple[tuple[str, str | None], ...]) -> Iterator[tuple[str, str]]:
-    """Traffic classes that a node's NCCL uses otherwise than that of most nodes."""
+    """Traffic classes of a node's NCCL unlike those of most nodes."""
     for name, value in usual:
         if settings.get(name) != value:
             yield name, f"{name} is {settings.get(name) or 'not set'} here, {value or 'not set'} on most nodes"
 
 
 def _used(settings: Settings) -> frozenset[str]:
-    """The RDMA devices that NCCL is told by whole names."""
+    """The RDMA devices listed by whole names in NCCL's settings."""
     named = settings.get("NCCL_IB_HCA", "")
     return frozenset(word.partition(":")[0] for word in named[1:].split(",")) if named.startswith("=") else frozenset()
 
 
 def is_elsewhere(settings: Settings, blocks_here: Sequence[ConfiguredQos], every: Sequence[ConfiguredQos]) -> bool:
-    """True when NCCL uses the NICs of another fabric: its settings have to fit the classes of that one."""
+    """True when NCCL uses the NICs of another fabric, so that its settings must fit the classes there."""
     here = frozenset(chain.from_iterable(block.devices for block in blocks_here))
     others = frozenset(chain.from_iterable(block.devices for block in every if block not in blocks_here))
     used = _used(settings)
-    # Devices of an InfiniBand fabric are in no block: a setting of InfiniBand alone shows them.
+    # Devices of an InfiniBand fabric are in no block; a setting used only with InfiniBand shows them.
     return bool(used) and (used <= others or (used.isdisjoint(here | others) and "NCCL_COLLNET_ENABLE" in settings))
 
 
 def _devices(settings: Settings, blocks: Sequence[ConfiguredQos]) -> Iterator[tuple[str, str]]:
-    """RDMA devices that NCCL uses and whose connections bear no class, and the other way round."""
+    """RDMA devices used by NCCL without a class for their connections, and devices with a class but unused."""
     used = _used(settings)
     devices = frozenset(chain.from_iterable(block.devices for block in blocks))
     if used and devices and used != devices:
@@ -64,7 +64,7 @@ def nccl_faults(
 
 
 def _transport(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Settings under which data is not RoCE of version 2, the only one with a class."""
+    """Settings that keep data off RoCE version 2, the only transport with a class."""
     for switch in switched_off(settings):
         if switch.stops == RDMA:
             value = settings[switch.name]
@@ -75,7 +75,7 @@ def _transport(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _addresses(settings: Settings, addresses: Sequence[bytes]) -> Iterator[tuple[str, str]]:
-    """Families and ranges by which NCCL does not find the addresses of the node's NICs on the fabric."""
+    """Address families and ranges excluding addresses of the node's NICs on the fabric."""
     family = settings.get("NCCL_IB_ADDR_FAMILY")
     wanted = {"AF_INET" if len(address) == 4 else "AF_INET6" for address in addresses}
     if family is not None and wanted and {family} != wanted:
@@ -96,7 +96,7 @@ def _addresses(settings: Settings, addresses: Sequence[bytes]) -> Iterator[tuple
 
 @lru_cache(maxsize=64)
 def _network(text: str) -> Prefix:
-    """The addresses that NCCL takes, the same for most nodes. Raises ValueError."""
+    """The network of an address range of NCCL. Raises ValueError."""
     network = ip_network(text)
     return network.network_address.packed, network.prefixlen
 

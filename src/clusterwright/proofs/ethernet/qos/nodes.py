@@ -1,4 +1,4 @@
-"""Classes on nodes: NICs and NCCL give a DSCP the meaning that it has on switches."""
+"""Classes on nodes: a DSCP has the same meaning for NICs, NCCL and switches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_PROFILE = -1
 def node_qos_faults(
     tree: RenderedTree, fabric: RoutedFabric, nodes: Sequence[str], truth: Said, marking: frozenset[int]
 ) -> Iterator[Counterexample]:
-    """Differences between NICs and NCCL on ``nodes`` and the switches, whose queues ``marking`` mark packets.
+    """Differences between NICs and NCCL on ``nodes`` and the switches; ``marking`` are the queues marking packets.
 
     Raises VerifyError for a script without PFC.
     """
@@ -36,7 +36,7 @@ def node_qos_faults(
         addresses.setdefault(nic.device, []).append(nic.address)
         names.setdefault(nic.device, []).append(nic.name)
     every = {device: _blocks(tree, device) for device in nodes}
-    # NICs on other fabrics may be told something else
+    # NICs on other fabrics may have other settings.
     blocks = {}
     for device, of_device in every.items():
         blocks[device] = [block for block in of_device if not block.interfaces.isdisjoint(names[device])]
@@ -71,7 +71,7 @@ def node_qos_faults(
 def _unreached(
     tree: RenderedTree, device: str, names: Sequence[str], blocks: Sequence[ConfiguredQos]
 ) -> Iterator[Counterexample]:
-    """NICs of a node that no block sets up."""
+    """NICs of a node without a block in its script."""
     reached = frozenset(chain.from_iterable(block.interfaces for block in blocks))
     for name in names:
         if name not in reached:
@@ -100,14 +100,14 @@ def _block_faults(
 
 
 def _runs_nccl(tree: RenderedTree, device: str) -> bool:
-    """True where jobs run: on the nodes of the spec's profile; in a folder, on nodes with a file of NCCL."""
+    """True for a node with jobs: one of the spec's NCCL profiles; in a folder, one with a file of NCCL."""
     if tree.declaration is not None:
         return device in tree.declaration.nccl_nodes
     return tree.text(device, NCCL) is not None
 
 
 def _kin(tree: RenderedTree, nodes: Sequence[str]) -> dict[str, int | str]:
-    """The group that each node is compared with: nodes of its NCCL profile where there are several profiles.
+    """The group of comparable nodes of each node: with several NCCL profiles, those of its profile.
 
     In a folder, nodes with the same beginning of their names.
     """
@@ -124,7 +124,7 @@ def _most(votes: Counter[T], default: T) -> T:
 
 
 def _connections(script: ConfiguredQos) -> int | None:
-    """The traffic class byte that connections of the script's devices get, None where there is no device for it."""
+    """The traffic class byte for connections of the script's devices, None without a device."""
     return script.connection_class if script.devices else None
 
 

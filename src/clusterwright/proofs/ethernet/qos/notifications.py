@@ -1,8 +1,8 @@
-"""Congestion notifications: where switches mark, adapters answer with packets that must neither wait nor be lost.
+"""Congestion notifications: adapters' replies to marked packets, neither delayed nor lost.
 
 Adapters send them with DSCP 48 by default, and no file here changes that (NVIDIA, "Explicit Congestion Notification":
-cnp_dscp in /sys/class/net/<interface>/ecn/roce_np). In the class that is paused they wait behind the congestion that
-they report; in the default class any other traffic crowds them out.
+cnp_dscp in /sys/class/net/<interface>/ecn/roce_np). In the paused class they wait behind the congestion they report; in
+the default class any other traffic can displace them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DEFAULT_DSCP = 0
 def notification_faults(
     tree: RenderedTree, fabric: RoutedFabric, truth: Said, usual: Usual
 ) -> Iterator[Counterexample]:
-    """The class of congestion notifications, once a fabric, where marks of a lossless class ask for them."""
+    """A wrong class of congestion notifications, once a fabric, if a queue of a lossless class marks packets."""
     classes, queues, lossless = truth
     marked = {queue for queue, _ in usual.marking}
     paused = {queues[dscp] for dscp, number in enumerate(classes) if number in lossless}

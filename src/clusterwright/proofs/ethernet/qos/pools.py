@@ -1,7 +1,7 @@
-"""Pools of headroom: a switch's pool holds all that its ports are promised, and its chip holds both parts of it.
+"""Pools of headroom: a switch's pool holds the headroom promised to all its ports, and its chip holds the pool.
 
-All ports may pause at once, so a pool keeps its promises only if it holds their sum. Where the text sizes no pool the
-chip does, by the speed of each port, and nothing is there to compare.
+All ports may pause at once, so a pool must hold the sum of its promises. Without a pool in the text, the chip sizes its
+own by the speed of each port, and there is nothing to compare.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def pool_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
-    """Pools that hold less than their ports are promised, and pools that are larger than the chip's memory."""
+    """Pools smaller than the headroom promised to their ports, and pools larger than the chip's memory."""
     wanted = declared(tree, fabric)
     for router in fabric.routers:
         tier = wanted.tier(router.stem) if wanted is not None else None
@@ -39,7 +39,7 @@ def pool_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
 
 
 def pool_facts(fabric: RoutedFabric) -> Iterator[Fact]:
-    """The greatest part of a pool that is promised, and the switches that leave headroom to their chip."""
+    """The largest promised fraction of a pool, and the number of switches leaving headroom to their chip."""
     pools = chain.from_iterable(router.pools for router in fabric.routers)
     shares = [pool.promised_bytes / pool.headroom_bytes for pool in pools if pool.headroom_bytes]
     if shares:

@@ -1,10 +1,9 @@
-"""Classes port by port: each sorts packets, pauses the lossless priorities, and has headroom after a pause.
+"""Classes by port: each port classifies packets, pauses the lossless priorities, and has headroom after a pause.
 
-The headroom is compared with the least that IEEE 802.1Q, Annex N, asks for: two longest frames, the pause frame, and
-the bytes under way for twice the cable, both interfaces and the sender's response. It is a bound from below: the
-margin of a real switch, and frames that fill cells badly, come on top. The cable is as long as the spec states or the
-text says, whichever is more; it counts as 0 m where neither does. A switch that computes headroom from a length in
-its text needs no less than the spec states.
+The headroom is compared with the minimum of IEEE 802.1Q, Annex N: two longest frames, the pause frame, and the bytes in
+flight for twice the cable, both interfaces and the sender's response. It is a lower bound: the margin of a real switch,
+and frames that fill buffer cells badly, come on top. The cable has the larger of the lengths in the spec and the text;
+0 m without either. A length in the text, from which the switch computes headroom, must be at least the spec's.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Shares = tuple[tuple[int, float], ...]
 
 
 def port_faults(tree: RenderedTree, fabric: RoutedFabric, lossless: frozenset[int]) -> Iterator[Counterexample]:
-    """Cabled ports without the settings of the fabric's lossless class, or with others than most ports."""
+    """Cabled ports without the settings of the fabric's lossless class, or unlike most ports."""
     cabled = [(router, port) for router, port in fabric.ports if port.peer]
     usual = usual_shares(fabric)
     stated = tree.declaration.cable_m if tree.declaration is not None else {}
@@ -51,7 +50,7 @@ def usual_shares(fabric: RoutedFabric) -> Shares:
 
 
 def share_faults(given_shares: Shares, wanted: Shares, who: str) -> Iterator[tuple[int, str]]:
-    """Queues with another part of the bandwidth than ``who`` wants, with the message."""
+    """Queues with another share of the bandwidth than that of ``who`` in ``wanted``, with the message."""
     here, there = _normal(given_shares), _normal(wanted)
     for queue in sorted(here.keys() | there.keys()):
         given, asked = here.get(queue), there.get(queue)
@@ -83,7 +82,7 @@ def _least_headroom_bytes(speed_gbps: float, cable_m: float, mtu_bytes: int) -> 
 
 
 def _normal(shares: Shares) -> dict[int, float]:
-    """Queues with their part of the bandwidth that strict ones leave."""
+    """Queues with their share of the bandwidth left by strict ones."""
     total = sum(share for _, share in shares if share != STRICT) or 1.0
     return {queue: share if share == STRICT else share / total for queue, share in shares}
 

@@ -1,7 +1,7 @@
-"""One meaning of QoS: NICs and switches mean the same by a DSCP, and pause the same priorities, on every hop.
+"""QoS: on every hop, NICs and switches agree on the meaning of a DSCP and pause the same priorities.
 
-The setting of most devices of a fabric counts; every device with another one is named, with both values. A network
-with two halves that disagree is refuted either way. The usual setting itself must be the spec's.
+The setting of most devices of a fabric is the reference; every device with another one is reported with both values. A
+network with two halves that disagree is refuted either way. The usual setting itself must be the spec's.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _run(tree: RenderedTree) -> Verdict:
         counterexamples += notification_faults(tree, fabric, truth, usual)
         counterexamples += declared_faults(tree, fabric, truth, usual)
         facts += _under_pressure(fabric.name, usual)
-        # A switch out of service has no port that says anything, and what is plugged in there talks with nobody.
+        # A switch out of service has no port with a peer, and the NICs plugged in there have no traffic.
         has_peers = [any(port.peer for port in router.ports) for router in fabric.routers]
         nodes = list(dict.fromkeys(nic.device for nic, at in fabric.nics if has_peers[at]))
         counterexamples += node_qos_faults(tree, fabric, nodes, truth, frozenset(queue for queue, _ in usual.marking))
@@ -138,7 +138,7 @@ def _switch(tree: RenderedTree, router: Router, truth: Said) -> Iterator[Counter
 
 
 def _shared_fate(tree: RenderedTree, router: Router, qos: QosMap) -> Iterator[Counterexample]:
-    """Classes that may be lost and stand in a priority group or a queue that a lossless class pauses."""
+    """Lossy classes in a priority group or a queue paused for a lossless class."""
     held = {qos.queue_of.get(priority): priority for priority in sorted(qos.lossless, reverse=True)}
     for number in sorted({number for number in qos.class_of if number is not None} - qos.lossless):
         if qos.group_of.get(number, number) in qos.paused:
