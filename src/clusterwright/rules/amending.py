@@ -72,7 +72,7 @@ def amended(content: bytes, file: str, lint: Callable[[bytes], tuple[Finding, ..
 def _with_flows(
     text: str, file: str, wanted: list[Finding], *, lint: Callable[[str], tuple[Finding, ...]]
 ) -> tuple[str, list[Finding]]:
-    """``text`` with the flows of the findings ``wanted``, except for flows causing an error; and the resolved findings."""
+    """``text`` with the flows of the findings ``wanted``, except for flows causing an error; and the findings used."""
     while wanted:
         changed, added = text, list[Finding]()
         for finding in wanted:

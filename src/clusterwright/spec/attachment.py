@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clusterwright.spec.fabric import Attach, Fabric, Tier
+from clusterwright.spec.hardware.models import NicGroup
 from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
 
 
@@ -21,6 +22,14 @@ def attached_tier(fabric: Fabric, attach: Attach, group: NodeGroup) -> Tier | No
         return fabric.tier(attach.to)
     levels = {level.name for level in group.levels} | {CLUSTER}
     return next((tier for tier in fabric.tiers if tier.per in levels), None)
+
+
+def attached_nics(spec: ClusterSpec, attach: Attach) -> NicGroup | None:
+    """The NIC group of an attachment; None for management ports and for unknown names."""
+    group = spec.node_group(attach.nodes or "")
+    if group is None:
+        return None
+    return group.model.nic_group(attach.nics or "")
 
 
 def leaves_of_gpus(spec: ClusterSpec, fabric: Fabric) -> tuple[Tier, ...]:

@@ -20,15 +20,15 @@ def unfilled_pattern(subject: Subject) -> Iterator[Problem]:
     naming = subject.skeleton.standing.naming
     if naming.is_planned_everywhere:
         return
-    for position, group in enumerate(subject.spec.node_groups):
-        nodes = (node for node in subject.skeleton.layout.nodes if node.node_group == position)
-        numbers = (naming.node_numbers(node.planned_name) for node in nodes)
-        yield from _pattern_problems(group.name_pattern, numbers, (*group.path, "name_pattern"))
+    for index, group in enumerate(subject.spec.node_groups):
+        nodes = (node for node in subject.skeleton.layout.nodes if node.node_group == index)
+        node_numbers = (naming.node_numbers(node.planned_name) for node in nodes)
+        yield from _pattern_problems(group.name_pattern, node_numbers, (*group.path, "name_pattern"))
     for fabric in subject.skeleton.fabrics:
         for depth, tier in enumerate(fabric.fabric.tiers):
             seats = (seat for seat in fabric.seats if seat.tier == depth)
-            counted = (naming.switch_numbers(tier, seat.planned_name) for seat in seats)
-            yield from _pattern_problems(tier.name_pattern, counted, (*tier.path, "name_pattern"))
+            switch_numbers = (naming.switch_numbers(tier, seat.planned_name) for seat in seats)
+            yield from _pattern_problems(tier.name_pattern, switch_numbers, (*tier.path, "name_pattern"))
 
 
 def _pattern_problems(

@@ -14,53 +14,55 @@ from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.ethernet import ExtraConfig
-from clusterwright.spec.fabric import Tier
-from clusterwright.spec.hardware.systems import System, system_of, systems
+from clusterwright.spec.fabric import Fabric, Tier
+from clusterwright.spec.hardware.models import HardwareModel
+from clusterwright.spec.hardware.systems import system_of, systems
 
 
 @rule("CW170", Severity.ERROR)
-def added_for_nobody(subject: Subject) -> Iterator[Problem]:
+def unknown_target(subject: Subject) -> Iterator[Problem]:
     """Unplanned devices, roles and fabrics in `extra_config`."""
     for item in subject.spec.extra_config:
-        for key, wanted in (("device", item.device), ("role", item.role), ("fabric", item.fabric)):
-            if wanted is None or _systems(subject, item):
-                continue
-            choices: set[str] = set()
-            if key == "device":
-                for skeleton in subject.skeleton.fabrics:
-                    choices.update(seat.name for seat in skeleton.seats)
-            elif key == "role":
-                choices = {tier.role for tier in subject.spec.tiers}
-            else:
-                choices = {fabric.name for fabric in subject.spec.fabrics}
-            yield unknown(f"switch with the {key}" if key != "device" else "switch", wanted, choices, (*item.path, key))
+        if _systems(subject, item):
+            continue
+        if item.device is not None:
+            names: set[str] = set()
+            for skeleton in subject.skeleton.fabrics:
+                names.update(seat.name for seat in skeleton.seats)
+            yield unknown("switch", item.device, names, (*item.path, "device"))
+        if item.role is not None:
+            roles = {tier.role for tier in subject.spec.tiers}
+            yield unknown("switch with the role", item.role, roles, (*item.path, "role"))
+        if item.fabric is not None:
+            fabric_names = {fabric.name for fabric in subject.spec.fabrics}
+            yield unknown("switch with the fabric", item.fabric, fabric_names, (*item.path, "fabric"))
 
 
 @rule("CW171", Severity.ERROR)
-def added_in_another_form(subject: Subject) -> Iterator[Problem]:
+def unsuitable_form(subject: Subject) -> Iterator[Problem]:
     """Lines for systems configured by JSON files, and patches for text or for files not rendered."""
     for item in subject.spec.extra_config:
         yield from _misplaced_lines(item)
         for name in sorted(_systems(subject, item)):
             system = systems().get(name)
-            patched = () if system is None else system.patched
-            if item.lines and (system is None or not system.takes_lines):
-                message = f"{name or 'A switch without an operating system'} is not configured by lines."
-                fix = "Use `merge` with `file`." if patched else _NOTHING_ADDED
-                yield Problem((*item.path, "lines"), message, fix, key=True)
-            if item.file is not None and item.file not in patched:
-                files = " or ".join(patched)
-                message = f"{name or 'A switch without an operating system'} has no file {item.file} that is patched."
-                yield Problem((*item.path, "file"), message, _mend_of_file(system, files))
+            switch = name or "A switch without an operating system"
+            patched_files = () if system is None else system.patched
+            takes_lines = system is not None and system.takes_lines
+            if item.lines and not takes_lines:
+                hint = "Use `merge` with `file`." if patched_files else _NOTHING_ADDED
+                yield Problem((*item.path, "lines"), f"{switch} is not configured by lines.", hint, key=True)
+            if item.file is not None and item.file not in patched_files:
+                message = f"{switch} has no file {item.file} that is patched."
+                yield Problem((*item.path, "file"), message, _hint_for_file(patched_files, takes_lines=takes_lines))
 
 
 _NOTHING_ADDED = "Remove these switches from the entry: their system takes no `extra_config`."
 
 
-def _mend_of_file(system: System | None, files: str) -> str:
-    if files:
-        return f"Name {files}."
-    return "Use `lines`." if system is not None and system.takes_lines else _NOTHING_ADDED
+def _hint_for_file(patched_files: Sequence[str], *, takes_lines: bool) -> str:
+    if patched_files:
+        return f"Name {' or '.join(patched_files)}."
+    return "Use `lines`." if takes_lines else _NOTHING_ADDED
 
 
 def _misplaced_lines(item: ExtraConfig) -> Iterator[Problem]:
@@ -74,22 +76,24 @@ def _systems(subject: Subject, item: ExtraConfig) -> set[str]:
     """The network operating systems of the switches selected by an entry; "" for a model without one."""
     systems: set[str] = set()
     for skeleton in subject.skeleton.fabrics:
-        depths = {seat.tier for seat in skeleton.seats if seat.name == item.device}
+        is_fabric_selected = item.fabric == skeleton.fabric.name
+        device_tiers = {seat.tier for seat in skeleton.seats if seat.name == item.device}
         for depth, tier in enumerate(skeleton.fabric.tiers):
-            if item.role == tier.role or item.fabric == skeleton.fabric.name or depth in depths:
+            if is_fabric_selected or item.role == tier.role or depth in device_tiers:
                 systems.add(tier.model.network_os or "")
     return systems
 
 
 @rule("CW177", Severity.ERROR)
-def vouched_for_nothing(subject: Subject) -> Iterator[Problem]:
+def unread_not_added(subject: Subject) -> Iterator[Problem]:
     """Lines and keys under `unread` not added by the same entry."""
     for item in subject.spec.extra_config:
         for index, vouched in enumerate(item.unread):
-            if not item.places(vouched.line):
-                message = f"This entry does not add `{vouched.line.strip()}`."
-                what = "a line of `lines`" if item.lines else "keys of `merge`, the outermost first, with ` / ` between"
-                yield Problem((*item.path, "unread", index, "line"), message, f"Name {what}, as it stands there.")
+            if item.places(vouched.line):
+                continue
+            message = f"This entry does not add `{vouched.line.strip()}`."
+            choice = "a line of `lines`" if item.lines else "keys of `merge`, the outermost first, with ` / ` between"
+            yield Problem((*item.path, "unread", index, "line"), message, f"Name {choice}, as it stands there.")
 
 
 # Commands reading the lines behind them as text, up to a line EOF (EOS user manual, "Managing display attributes",
@@ -113,6 +117,7 @@ _SECTIONS = (
 )
 _LISTS = ("access-list", "community-list", "name-server", "prefix-list", "route", "routing", "unicast-routing")
 _OPTIONS = ("privilege", "role", "shell")  # of an account, each with a value behind it
+_LOGIN_METHODS = ("authentication", "authorization")
 _LEAST = 2  # letters: EOS refuses ambiguous abbreviations, and every letter begins several commands
 
 
@@ -121,8 +126,11 @@ def _means(word: str, command: str) -> bool:
     return command.startswith(word) and len(word) >= min(_LEAST, len(command))
 
 
-def _any(word: str, commands: tuple[str, ...]) -> str | None:
-    return next((command for command in commands if _means(word, command)), None)
+def _meant_command(word: str, commands: tuple[str, ...]) -> str | None:
+    for command in commands:
+        if _means(word, command):
+            return command
+    return None
 
 
 @rule("CW173", Severity.ERROR)
@@ -133,37 +141,46 @@ def misleading_line(subject: Subject) -> Iterator[Problem]:
 
 def misleading(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """The number and the error of each line in an entry with another meaning to EOS than it seems."""
-    below = ""
+    section = ""
     for index, line in enumerate(lines):
         if not line.startswith(" "):
-            below = line
-        wrong = _misleading(line, below)
-        if wrong is not None:
-            yield index, wrong
+            section = line
+        error = _misleading(line, section)
+        if error is not None:
+            yield index, error
 
 
-def _misleading(line: str, below: str) -> str | None:
-    """The error in a line of the section beginning with the line ``below``; None without an error."""
+def _misleading(line: str, section: str) -> str | None:
+    """The error in a line of the section beginning with the line ``section``; None without an error."""
     words = line.lower().split()
     first, is_indented = words[0], line.startswith(" ")
-    if is_indented and below.startswith("!"):
+    if is_indented and section.startswith("!"):
         return "No section begins with `!`; EOS would read this line somewhere else."
+    if first.startswith("!!"):
+        return "EOS joins a comment of two marks to the line behind it."
     if first.startswith("!"):
-        return None if not first.startswith("!!") else "EOS joins a comment of two marks to the line behind it."
-    text, leaves = _any(first, _TEXT), _any(first, _LEAVES)
-    margin = None if first in _WHOLE else _any(first, _MARGIN)
-    if text is not None or _is_script(words):
+        return None
+    if _meant_command(first, _TEXT) is not None or _is_script(words):
         return f"EOS would take the lines behind `{line.strip()}` for text, up to one that says EOF."
-    if leaves is not None:
-        return f"`{leaves}` is no part of a configuration: EOS leaves the section, or does it at once."
+    leaving = _meant_command(first, _LEAVES)
+    if leaving is not None:
+        return f"`{leaving}` is no part of a configuration: EOS leaves the section, or does it at once."
     if _means(first, "default") and len(first) > len("de"):
         return "`default` takes back what is rendered, and the file still shows it."
     if first == "no" and _is_section(words[1:]):
         return f"`{line.strip()}` takes back what is rendered, and the file still shows it."
-    if margin is not None and margin != first:
-        return f"`{words[0]}` is short for `{margin}`, and a section is joined by its whole name."
-    if margin is not None and is_indented:
-        return f"EOS takes `{margin}` for what it is at the margin, wherever it stands."
+    return _misplaced_global(first, is_indented=is_indented)
+
+
+def _misplaced_global(word: str, *, is_indented: bool) -> str | None:
+    """The error in an abbreviated or indented command of the global configuration mode; None for other commands."""
+    command = None if word in _WHOLE else _meant_command(word, _MARGIN)
+    if command is None:
+        return None
+    if command != word:
+        return f"`{word}` is short for `{command}`, and a section is joined by its whole name."
+    if is_indented:
+        return f"EOS takes `{command}` for what it is at the margin, wherever it stands."
     return None
 
 
@@ -176,84 +193,89 @@ def _is_section(words: list[str]) -> bool:
     if not words:
         return True
     if words[0] in {"ip", "ipv6"} and len(words) > 1:
-        return _any(words[1], _LISTS) is not None
+        return _meant_command(words[1], _LISTS) is not None
     # `no aaa root` is part of the rendered configuration.
-    return _any(words[0], _SECTIONS) is not None and words != ["aaa", "root"]
+    return _meant_command(words[0], _SECTIONS) is not None and words != ["aaa", "root"]
 
 
 @rule("CW174", Severity.ERROR)
 def open_account(subject: Subject) -> Iterator[Problem]:
     """Accounts of `extra_config` without a password or key."""
-    return _wrong_lines(
-        subject, opens, "Name the operator under `site.operators`, or give a `secret` with `<secret NAME>`."
-    )
+    fix = "Name the operator under `site.operators`, or give a `secret` with `<secret NAME>`."
+    return _wrong_lines(subject, opens, fix)
 
 
 def _wrong_lines(
-    subject: Subject, judge: Callable[[Sequence[str]], Iterator[tuple[int, str]]], fix: str
+    subject: Subject, errors_in: Callable[[Sequence[str]], Iterator[tuple[int, str]]], fix: str
 ) -> Iterator[Problem]:
     for item in subject.spec.extra_config:
-        for index, wrong in judge(item.lines):
-            yield Problem((*item.path, "lines", index), wrong, fix)
+        for index, error in errors_in(item.lines):
+            yield Problem((*item.path, "lines", index), error, fix)
 
 
 def opens(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """The number and the error of each line in an entry permitting a login without a password."""
     for index, line in enumerate(lines):
-        wrong = _open(line.lower().split())
-        if wrong is not None:
-            yield index, wrong
+        error = _open(line.lower().split())
+        if error is not None:
+            yield index, error
 
 
 def _open(words: list[str]) -> str | None:
-    first, rest = words[0], words[1:]
-    if any(len(word) > len("no") and _means(word, "nopassword") for word in rest):
+    command, arguments = words[0], words[1:]
+    if any(len(word) > len("no") and _means(word, "nopassword") for word in arguments):
         return "It opens without a password."
-    if _means(first, "username") and len(rest) > 1 and not _is_guarded(rest[1:]):
-        return f"The account {rest[0]} has no password."
-    if _means(first, "aaa") and "none" in rest[1:] and _any(rest[0], ("authentication", "authorization")):
+    if _means(command, "username") and len(arguments) > 1 and not _is_guarded(arguments[1:]):
+        return f"The account {arguments[0]} has no password."
+    if _means(command, "aaa") and "none" in arguments[1:] and _meant_command(arguments[0], _LOGIN_METHODS):
         return "The method `none` permits every login."
-    empty = any(_means(word, "empty-passwords") and len(word) > len("em") for word in words)
-    return "It lets in accounts without a password." if empty and not words[-1].startswith("de") else None
+    names_empty_passwords = any(_means(word, "empty-passwords") and len(word) > len("em") for word in words)
+    if names_empty_passwords and not words[-1].startswith("de"):  # deny
+        return "It lets in accounts without a password."
+    return None
 
 
 def _is_guarded(words: list[str]) -> bool:
     """True if the words behind an account's name include a password or a key; a role may be called `secret`."""
     position = 0
-    while position < len(words) and _any(words[position], _OPTIONS):
+    while position < len(words) and _meant_command(words[position], _OPTIONS):
         position += 2
-    return position + 1 < len(words) and _any(words[position], ("secret", "ssh-key", "sshkey")) is not None
+    has_value = position + 1 < len(words)
+    return has_value and _meant_command(words[position], ("secret", "ssh-key", "sshkey")) is not None
 
 
 @rule("CW434", Severity.WARNING)
 def without_chip_settings(subject: Subject) -> Iterator[Problem]:
     """Tiers with neither `chip_settings` nor `extra_config` for the chip settings their system needs."""
-    spec = subject.spec
-    models = {chip_setting.model for chip_setting in spec.chip_settings}
-    for fabric in spec.fabrics:
+    models = {chip_setting.model for chip_setting in subject.spec.chip_settings}
+    for fabric in subject.spec.fabrics:
         for tier in fabric.tiers:
-            if _needs(tier) and tier.model.name not in models and not _added(subject, fabric.name, tier):
-                yield Problem(
-                    (*tier.path, "model"),
-                    f"The agent of {tier.role} does not start with what is rendered alone: {tier.model.name} needs chip"
-                    " settings that its vendor gives out.",
-                    f"Add `chip_settings: [{{name: {tier.model.name}, file: ...}}]`, or `assumed:` with where they come"
-                    " from.",
-                )
+            if not _needs_chip_settings(tier.model) or tier.model.name in models or _adds_chip(subject, fabric, tier):
+                continue
+            yield Problem(
+                (*tier.path, "model"),
+                f"The agent of {tier.role} does not start with what is rendered alone: {tier.model.name} needs chip"
+                " settings that its vendor gives out.",
+                f"Add `chip_settings: [{{name: {tier.model.name}, file: ...}}]`, or `assumed:` with where they come"
+                " from.",
+            )
 
 
-def _needs(tier: Tier) -> bool:
-    system = system_of(tier.model)
+def _needs_chip_settings(model: HardwareModel) -> bool:
+    system = system_of(model)
     return system is not None and system.needs_chip_settings
 
 
-def _added(subject: Subject, fabric: str, tier: Tier) -> bool:
+def _adds_chip(subject: Subject, fabric: Fabric, tier: Tier) -> bool:
     """True if a merge patch for the whole tier sets a chip."""
-    return any(
-        bool(((addition.merge.get("platform") or {}) if isinstance(addition.merge, dict) else {}).get("chip"))
-        for addition in subject.spec.extra_config
-        if addition.device is None and addition.role in {None, tier.role} and addition.fabric in {None, fabric}
-    )
+    for item in subject.spec.extra_config:
+        is_for_tier = item.role in {None, tier.role} and item.fabric in {None, fabric.name}
+        if item.device is not None or not is_for_tier or not isinstance(item.merge, dict):
+            continue
+        platform = item.merge.get("platform")
+        if isinstance(platform, dict) and platform.get("chip"):
+            return True
+    return False
 
 
 @rule("CW435", Severity.WARNING)
@@ -261,8 +283,7 @@ def idle_chip_settings(subject: Subject) -> Iterator[Problem]:
     """Entries of `chip_settings` for models with chip settings of their own."""
     for entry in subject.spec.chip_settings:
         model = subject.spec.catalogue[entry.model]
-        system = system_of(model)
-        if system is None or not system.needs_chip_settings:
-            runs = model.network_os or "no system"
-            message = f"{entry.model} runs {runs}, which takes no chip settings from here."
+        if not _needs_chip_settings(model):
+            system_name = model.network_os or "no system"
+            message = f"{entry.model} runs {system_name}, which takes no chip settings from here."
             yield Problem((*entry.path, "name"), message, "Remove the entry, or name the model that it is for.")

@@ -9,6 +9,7 @@ from clusterwright.nearest_name import did_you_mean
 from clusterwright.plan.chips import chip_names
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
+from clusterwright.spec.attachment import attached_nics
 
 # Findings about unknown devices: after that many, the file evidently belongs to another cluster.
 MOST_UNKNOWN = 20
@@ -19,22 +20,23 @@ NOT_A_LABEL = LintRule("CW143", Severity.ERROR)
 
 def _ends(subject: Subject, skeleton: FabricSkeleton) -> dict[tuple[str, str], None]:
     """Every (device, port) of a fabric with a GUID, in the plan's order; for a director, its chips."""
-    layout = subject.skeleton.layout
     groups = subject.spec.node_groups
-    interfaces = {
-        attach.nodes: [nic.interface for nic in nics.nics]
-        for attach in skeleton.fabric.attach
-        if (group := subject.spec.node_group(attach.nodes or "")) and (nics := group.model.nic_group(attach.nics or ""))
-    }
+    interfaces: dict[str | None, list[str]] = {}
+    for attach in skeleton.fabric.attach:
+        nics = attached_nics(subject.spec, attach)
+        if nics is not None:
+            interfaces[attach.nodes] = [nic.interface for nic in nics.nics]
     ends: dict[tuple[str, str], None] = {}
     for attached in skeleton.nodes:
-        node = layout.nodes[attached.node]
+        node = subject.skeleton.layout.nodes[attached.node]
         ports = interfaces[groups[node.node_group].name]
-        ends.update(((node.name, port), None) for port, _ in zip(ports, attached.seats, strict=False))
+        for port, _ in zip(ports, attached.seats, strict=False):
+            ends[node.name, port] = None
     for seat in skeleton.seats:
-        inside = skeleton.fabric.tiers[seat.tier].model.chips
-        names = (seat.name,) if inside is None else chip_names(seat.name, inside)
-        ends.update(dict.fromkeys((name, "") for name in names))
+        chips = skeleton.fabric.tiers[seat.tier].model.chips
+        switch_names = (seat.name,) if chips is None else chip_names(seat.name, chips)
+        for name in switch_names:
+            ends[name, ""] = None
     return ends
 
 
@@ -97,10 +99,8 @@ def not_scanned(subject: Subject) -> Iterator[Problem]:
         if labels is None:
             continue
         missing = [end for end in _ends(subject, skeleton) if end not in labels.by_end]
-        if missing:
-            first = " ".join(missing[0]).rstrip()
-            yield Problem(
-                labels.path,
-                f"{len(missing):,} ports and switches of {skeleton.fabric.name} keep planned GUIDs, {first} first.",
-                "Scan their labels before bring-up.",
-            )
+        if not missing:
+            continue
+        first = " ".join(missing[0]).rstrip()
+        message = f"{len(missing):,} ports and switches of {skeleton.fabric.name} keep planned GUIDs, {first} first."
+        yield Problem(labels.path, message, "Scan their labels before bring-up.")

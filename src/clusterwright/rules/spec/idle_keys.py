@@ -6,8 +6,7 @@ The schema cannot express this: another value decides whether a key is read. A k
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from clusterwright.finding import Severity
 from clusterwright.intent.credentials import credentials_of
@@ -21,7 +20,13 @@ INFINIBAND = "infiniband"
 _FROM_FILES = ("file", "ansible-vault", "keys", "folder")
 _BY_KEY = ("environment", "pulumi", "ansible-vault", "keys")
 
-Idle = tuple[Path, str, str]  # a section or item, the key in it, the reason why it is not read
+
+class IdleKey(NamedTuple):
+    """A key without effect, if it is present, and the reason."""
+
+    section: Path
+    key: str
+    reason: str
 
 
 @rule("CW690", Severity.ERROR)
@@ -29,10 +34,10 @@ def idle_key(subject: Subject) -> Iterator[Problem]:
     """Keys of the spec made ineffective by another value."""
     spec = subject.spec
     for check in (_authentication, _classes, _watchdogs, _mounts, _keys, _secrets, _jobs, _controllers, _credentials):
-        for path, key, why in check(spec):
-            if key in (spec.document.at(path) or {}):
-                message = f"`{key}` does nothing here: {why}."
-                yield Problem((*path, key), message, subject.take_away((*path, key)), key=True)
+        for section, key, reason in check(spec):
+            if key in (spec.document.at(section) or {}):
+                path = (*section, key)
+                yield Problem(path, f"`{key}` does nothing here: {reason}.", subject.take_away(path), key=True)
 
 
 @rule("CW691", Severity.ERROR)
@@ -53,77 +58,81 @@ def _removals(value: Any, path: Path) -> Iterator[Path]:
             yield from _removals(item, (*path, index))
 
 
-def _authentication(spec: ClusterSpec) -> Iterator[Idle]:
-    uplinks = (tier.up for tier in spec.tiers if tier.up is not None)
-    every: list[SessionAuthentication | None] = [up.authentication for up in uplinks]
-    for authentication in (*every, *(border.authentication for border in spec.borders)):
-        if authentication is not None and authentication.method != AO:
+def _authentication(spec: ClusterSpec) -> Iterator[IdleKey]:
+    sessions: list[SessionAuthentication | None] = []
+    sessions += [tier.up.authentication for tier in spec.tiers if tier.up is not None]
+    sessions += [border.authentication for border in spec.borders]
+    for session in sessions:
+        if session is not None and session.method != AO:
             for key in ("algorithm", "key_id"):
-                yield authentication.path, key, "it belongs to TCP-AO, and the method is TCP-MD5"
+                yield IdleKey(session.path, key, "it belongs to TCP-AO, and the method is TCP-MD5")
 
 
-def _classes(spec: ClusterSpec) -> Iterator[Idle]:
+def _classes(spec: ClusterSpec) -> Iterator[IdleKey]:
     for fabric in spec.fabrics:
         for item in fabric.classes:
             if fabric.technology != INFINIBAND:
-                yield item.path, "arbitration", "Ethernet switches have no arbitration tables"
+                yield IdleKey(item.path, "arbitration", "Ethernet switches have no arbitration tables")
             if item.strict:
-                yield item.path, "weight", "a strict class is served before all that have a weight"
+                yield IdleKey(item.path, "weight", "a strict class is served before all that have a weight")
 
 
-def _watchdogs(spec: ClusterSpec) -> Iterator[Idle]:
+def _watchdogs(spec: ClusterSpec) -> Iterator[IdleKey]:
     for fabric in spec.fabrics:
         if all(item.priority is None for item in fabric.classes):
-            yield fabric.path, "pfc_watchdog", f"no class of {fabric.name} has a priority that is paused"
+            reason = f"no class of {fabric.name} has a priority that is paused"
+            yield IdleKey(fabric.path, "pfc_watchdog", reason)
 
 
-def _mounts(spec: ClusterSpec) -> Iterator[Idle]:
+def _mounts(spec: ClusterSpec) -> Iterator[IdleKey]:
     for mount in spec.mounts:
-        if mount.protection is not None and mount.protection.kind != CLEAR:
-            for key, what in (
-                ("reason", "why nothing protects a mount"),
-                ("owner", "who answers for that nothing does"),
-            ):
-                yield mount.protection.path, key, f"it says {what}, and {mount.protection.kind} does"
+        protection = mount.protection
+        if protection is None or protection.kind == CLEAR:
+            continue
+        kind = protection.kind
+        yield IdleKey(protection.path, "reason", f"it says why nothing protects a mount, and {kind} does")
+        yield IdleKey(protection.path, "owner", f"it says who answers for that nothing does, and {kind} does")
 
 
-def _keys(spec: ClusterSpec) -> Iterator[Idle]:
+def _keys(spec: ClusterSpec) -> Iterator[IdleKey]:
     for key in spec.keys:
         if key.kind not in (DATA, MACSEC):
-            yield key.path, "wrapped_by", f"a key of kind {key.kind} is wrapped by none"
+            yield IdleKey(key.path, "wrapped_by", f"a key of kind {key.kind} is wrapped by none")
         if key.kind != CERTIFICATE:
-            yield key.path, "certificate", f"a key of kind {key.kind} has none"
+            yield IdleKey(key.path, "certificate", f"a key of kind {key.kind} has none")
 
 
-def _secrets(spec: ClusterSpec) -> Iterator[Idle]:
+def _secrets(spec: ClusterSpec) -> Iterator[IdleKey]:
     for secret in spec.secrets:
         if secret.source not in _FROM_FILES:
-            yield secret.path, "file", f"a secret from `{secret.source}` lies in no file"
+            yield IdleKey(secret.path, "file", f"a secret from `{secret.source}` lies in no file")
         if secret.source not in _BY_KEY:
-            yield secret.path, "key", "the whole file is the secret"
+            yield IdleKey(secret.path, "key", "the whole file is the secret")
 
 
-def _credentials(spec: ClusterSpec) -> Iterator[Idle]:
-    credentials = chain.from_iterable(credentials_of(spec, group.name) for group in spec.node_groups)
-    read = {credential.key for credential in credentials}
+def _credentials(spec: ClusterSpec) -> Iterator[IdleKey]:
+    used_keys: set[str] = set()
+    for group in spec.node_groups:
+        used_keys.update(credential.key for credential in credentials_of(spec, group.name))
     for key in ("log_authority", "truststore", "crl", "certificate", "private_key", "keytab", "watch_key"):
-        if key not in read:
-            yield spec.credentials.path, key, "no node reads such a file, or it is that of another key"
+        if key not in used_keys:
+            yield IdleKey(spec.credentials.path, key, "no node reads such a file, or it is that of another key")
 
 
-def _jobs(spec: ClusterSpec) -> Iterator[Idle]:
+def _jobs(spec: ClusterSpec) -> Iterator[IdleKey]:
     for job in spec.jobs:
         if job.model is None:
             for key in ("data_parallel", "reshard_after_forward"):
-                yield job.path, key, "`bytes_per_step` says what travels"
+                yield IdleKey(job.path, key, "`bytes_per_step` says what travels")
         elif job.data_parallel != "fsdp":
-            yield job.path, "reshard_after_forward", f"{job.data_parallel} keeps whole copies of the weights"
+            reason = f"{job.data_parallel} keeps whole copies of the weights"
+            yield IdleKey(job.path, "reshard_after_forward", reason)
         for axis, ranks in job.sizes.items():
             if ranks == 1:
-                yield (*job.path, "bytes_per_step"), axis, "the job has one rank along it"
+                yield IdleKey((*job.path, "bytes_per_step"), axis, "the job has one rank along it")
 
 
-def _controllers(spec: ClusterSpec) -> Iterator[Idle]:
-    for wanted in (scheduler.controllers for scheduler in spec.schedulers if scheduler.slurm is not None):
-        if wanted.count == 1:
-            yield wanted.path, "shared_by", "a single controller shares no state"
+def _controllers(spec: ClusterSpec) -> Iterator[IdleKey]:
+    for scheduler in spec.schedulers:
+        if scheduler.slurm is not None and scheduler.controllers.count == 1:
+            yield IdleKey(scheduler.controllers.path, "shared_by", "a single controller shares no state")

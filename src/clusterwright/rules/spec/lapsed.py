@@ -29,14 +29,17 @@ def lapsed_exceptions(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
     for item in spec.exceptions:
         if item.until is None or item.until >= on:
             continue
-        what = " ".join(word for word in (item.device or item.group, item.port) if word)
+        target = item.device or item.group or ""
+        if item.port:
+            target = f"{target} {item.port}".lstrip()
         state = item.state or f"with the image {item.image}"
-        is_drained_device = item.state == "drained" and item.device
-        back = f"`clusterwright undrain` gives {what} back" if is_drained_device else "Remove the exception"
+        action = "Remove the exception"
+        if item.state == "drained" and item.device:
+            action = f"`clusterwright undrain` gives {target} back"
         yield Lapsed(
             path=(*item.path, "until"),
-            message=f"{what} was to be {state} until {item.until}, {_ago(item.until, on)}: {item.reason}",
-            hint=f"{back}, or ask for a new day.",
+            message=f"{target} was to be {state} until {item.until}, {_ago(item.until, on)}: {item.reason}",
+            hint=f"{action}, or ask for a new day.",
         )
 
 
@@ -61,7 +64,8 @@ def lapsed(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
 
 def _ago(day: date, on: date) -> str:
     days = (on - day).days
-    return f"{days:,} {'day' if days == 1 else 'days'} ago"
+    unit = "day" if days == 1 else "days"
+    return f"{days:,} {unit} ago"
 
 
 @rule("CW567", Severity.WARNING)

@@ -43,10 +43,7 @@ def plain_secrets(subject: Subject) -> Iterator[Problem]:
     """Secrets in added configuration, and values in place of a name."""
     for item in subject.spec.extra_config:
         for index, line in enumerate(item.lines):
-            # A placeholder such as `<secret NAME as FORM>` counts as one word.
-            shown = _PLACEHOLDERS.sub(f"{MARK}>", " ".join(line.split()))
-            matches = (pattern.match(shown) for pattern in _LINES)
-            if any(match is not None and not match[1].startswith(MARK) for match in matches):
+            if _has_secret(line):
                 message = (
                     f"Line {index + 1} of this configuration has a secret in clear, or in a form that gives it away."
                 )
@@ -59,6 +56,16 @@ def plain_secrets(subject: Subject) -> Iterator[Problem]:
     for name, path in secrets_named(subject.spec):
         if _LOOKS_LIKE_A_VALUE.fullmatch(name):
             yield Problem(path, "This looks like a secret itself; the name of one belongs here.", _HINT)
+
+
+def _has_secret(line: str) -> bool:
+    # A placeholder such as `<secret NAME as FORM>` counts as one word.
+    shown = _PLACEHOLDERS.sub(f"{MARK}>", " ".join(line.split()))
+    for pattern in _LINES:
+        match = pattern.match(shown)
+        if match is not None and not match[1].startswith(MARK):
+            return True
+    return False
 
 
 def _plain_entries(value: Any, path: Path) -> Iterator[Path]:

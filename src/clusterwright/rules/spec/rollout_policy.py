@@ -22,19 +22,18 @@ def unknown_clock(subject: Subject) -> Iterator[Problem]:
 def too_few_approvers(subject: Subject) -> Iterator[Problem]:
     """Impossible approvals: too few approvers, repeated keys or names, invalid keys."""
     policy = subject.spec.rollout
-    names: dict[str, str] = {}
+    name_by_key: dict[str, str] = {}
     for approver in policy.approvers:
-        key = public_key_of(approver.key)
-        if key is None:
+        if public_key_of(approver.key) is None:
             yield Problem((*approver.path, "key"), f"{approver.name}: this is no Ed25519 key.", "Write it anew.")
             continue
-        if approver.name in names.values():
+        if approver.name in name_by_key.values():
             yield Problem((*approver.path, "name"), f"{approver.name} is an approver twice.", "Remove one.")
-        raw = approver.key.split()[1]
-        if raw in names:
-            message = f"{approver.name} has the key of {names[raw]}: one person could sign for both."
+        key = approver.key.split()[1]
+        if key in name_by_key:
+            message = f"{approver.name} has the key of {name_by_key[key]}: one person could sign for both."
             yield Problem((*approver.path, "key"), message, "Give each their own key.")
-        names[raw] = approver.name
+        name_by_key[key] = approver.name
     if policy.approvers and policy.approvals > len(policy.approvers):
         message = f"{policy.approvals} approvals are asked for, and {len(policy.approvers)} may give one."
         yield Problem((*policy.path, "approvals"), message, "Name more approvers, or ask for fewer approvals.")
