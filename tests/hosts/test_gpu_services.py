@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.plans import plan_with
 
-from clusterwright.hosts.image.packages import all_packages
+from clusterwright.intent.image.packages import all_packages
 from clusterwright.output.rendering import Rendering
 from clusterwright.spec.distribution import distribution_of
 from clusterwright.spec.driver_releases import ADAPTERS, GPU, known_releases

@@ -16,8 +16,8 @@ from jsonschema import Draft202012Validator
 from tests.plans import plan_of, plan_with
 
 from clusterwright import data_files
-from clusterwright.hosts.image.packages import all_packages
 from clusterwright.hosts.kueue import writer as kueue
+from clusterwright.intent.image.packages import all_packages
 from clusterwright.intent.scheduling import controllers
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.plans import plan_of, plan_with
 
-from clusterwright.hosts.image.packages import all_packages
 from clusterwright.hosts.linux.writer import logins
+from clusterwright.intent.image.packages import all_packages
 from clusterwright.spec.distribution import distribution_of
 
 APART = ("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")

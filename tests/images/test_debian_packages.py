@@ -8,7 +8,7 @@ import pytest
 from tests.images.debian_archive import Archive, archive
 from tests.plans import plan_with
 
-from clusterwright.hosts.image.packages import all_packages
+from clusterwright.intent.image.packages import all_packages
 from clusterwright.plan.model import Plan
 from clusterwright.spec.distribution import Distribution, distribution_of, families
 
@@ -37,10 +37,10 @@ def test_the_archive_has_the_packages_of_every_need(name: str) -> None:
     distribution, debian = known(name)
     needs = {*DEBIAN.needs, *distribution.of.packages}
     wanted = {package for need in needs for package in distribution.packages_for(need)}
-    had = wanted - {*DEBIAN.elsewhere, *distribution.of.lacks}
+    had = wanted - distribution.foreign_packages
     assert debian.install([*DEBIAN.base, DEBIAN.kernel.package, *sorted(had)]) == ""
-    absent = {*DEBIAN.elsewhere, *distribution.of.lacks} & wanted
-    assert [each for each in sorted(absent) if debian.candidate(each)[0]] == []
+    absent = distribution.foreign_packages
+    assert [package for package in sorted(absent) if debian.candidate(package)[0]] == []
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,8 +10,8 @@ from clusterwright.hosts.boot.newc import newc
 from clusterwright.hosts.boot.script import boot_script
 from clusterwright.hosts.boot.server import server_urls
 from clusterwright.hosts.image.identity import ImageIdentity, files_beside, identity_of
-from clusterwright.hosts.image.packages import all_packages
 from clusterwright.hosts.image.shared import overlay_files
+from clusterwright.intent.image.packages import all_packages
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.output.renderers import NODE_FILES
 from clusterwright.plan.boot import boot_nics, booted, servers_by_rack

@@ -165,6 +165,18 @@ class Distribution:
         names = self.of.packages.get(need, self.family.needs.get(need, ()))
         return tuple(name for name in names if name not in self.of.within)
 
+    @property
+    def foreign_packages(self) -> frozenset[str]:
+        """The packages of rendered files that no archive of this release has."""
+        return frozenset((*self.family.elsewhere, *self.of.lacks))
+
+    def section_of(self, package: str) -> str | None:
+        """The section of a package that is not in the first one of the archive; None for any other package."""
+        for section, packages in self.family.sections.items():
+            if package in packages:
+                return section
+        return None
+
     def headers_of(self, kernel: str) -> str | None:
         """The package of the headers of a kernel's package; None where its name tells nothing of them."""
         kernel_family = self.family.kernel

@@ -14,10 +14,10 @@ from tests.hosts.slurm.node import JobReport, plan_on, run_jobs
 from tests.plans import plan_with
 
 from clusterwright.artifact import Artifact
-from clusterwright.hosts.image.packages import all_packages
 from clusterwright.hosts.linux.writer import secrets as node_secrets
 from clusterwright.hosts.slurm import writer as slurm
 from clusterwright.hosts.slurm.reader import GRES_CONF, SLURM_CONF, SLURMD_DEFAULTS
+from clusterwright.intent.image.packages import all_packages
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict

@@ -17,12 +17,12 @@ from tests.plans import plan_of, plan_with
 from clusterwright import data_files
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.secrets.secrets import SecretError, resolve
-from clusterwright.hosts.image.packages import all_packages
 from clusterwright.hosts.linux.effects import LIMITS_FILE
 from clusterwright.hosts.linux.writer import secrets as node_secrets
 from clusterwright.hosts.node_checks import health as node_health
 from clusterwright.hosts.slurm import writer as slurm
 from clusterwright.hosts.slurm.configuration import EPILOG
+from clusterwright.intent.image.packages import all_packages
 from clusterwright.spec.distribution import distribution_of
 
 ROLE = yaml.safe_load((data_files.folder("roles") / "device_tree/defaults/main.yml").read_text())

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
 from clusterwright.hosts.image.definition import boot_digest_of
-from clusterwright.hosts.image.packages import has_direct_paths
 from clusterwright.hosts.linux.writer.system import kernel_command_line
 from clusterwright.intent.gpu_services import driven_vendor
+from clusterwright.intent.image.packages import has_direct_paths
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
 from clusterwright.spec.distribution import family_of

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from clusterwright.hosts.image.packages import all_packages
+from clusterwright.intent.image.packages import all_packages
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Plan
 from clusterwright.spec.distribution import Distribution, distribution_of

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from clusterwright.hosts.image.packages import all_packages, changed_slurm_number, installed
 from clusterwright.hosts.linux.writer.system import kernel_command_line
+from clusterwright.intent.image.packages import all_packages, changed_slurm_number, installed
 from clusterwright.plan.model import Plan
 from clusterwright.spec.distribution import Distribution
 from clusterwright.spec.image import Image, Repository

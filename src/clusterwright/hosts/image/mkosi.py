@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from clusterwright.hosts.image.packages import all_packages, changed_slurm_number, installed
+from clusterwright.intent.image.packages import all_packages, changed_slurm_number, installed
 from clusterwright.plan.model import Plan
 from clusterwright.spec.distribution import Distribution
 from clusterwright.spec.image import Image, Repository

@@ -15,7 +15,6 @@ from typing import Any
 from clusterwright.artifact import Artifact
 from clusterwright.device_files.writer import SharedFile, Writer
 from clusterwright.hosts.image.definition import boot_digest_of
-from clusterwright.hosts.image.packages import has_direct_paths
 from clusterwright.hosts.linux.effects import LIMITS_FILE
 from clusterwright.hosts.linux.writer.mounts import mounted
 from clusterwright.hosts.linux.writer.nftables import RUNNING_PATH, running_digest
@@ -30,6 +29,7 @@ from clusterwright.hosts.linux.writer.system import kernel_settings as kernel_se
 from clusterwright.hosts.node_checks.program_archive import archive_of, archive_path
 from clusterwright.intent.device_kind import KindNic, NodeKind, kind_of
 from clusterwright.intent.gpu_services import gpu_driver, gpu_vendor, memory_exchange
+from clusterwright.intent.image.packages import has_direct_paths
 from clusterwright.intent.nccl_settings import NCCL_CONF, port_key
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
 from clusterwright.intent.partitions import nccl_partition

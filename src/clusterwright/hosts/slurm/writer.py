@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from clusterwright.artifact import Artifact
 from clusterwright.device_files.writer import SharedFile, Writer
 from clusterwright.hosts.linux.writer.credentials import BY_DEPLOYMENT, arrival_units
-from clusterwright.hosts.linux.writer.mounts import mounts_of
 from clusterwright.hosts.linux.writer.network import node_address
 from clusterwright.hosts.linux.writer.qos import has_lossless_nics
 from clusterwright.hosts.linux.writer.secrets import MUNGE_KEY
@@ -19,6 +18,7 @@ from clusterwright.hosts.slurm.configuration import DRAIN_REASON, EPILOG, config
 from clusterwright.hosts.slurm.login import login_files
 from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.gpu_services import driven_vendor, gpu_vendor
+from clusterwright.intent.image.mounts import mounts_of
 from clusterwright.intent.nccl_settings import TASK_ENVIRONMENT, job_environment
 from clusterwright.intent.needs.jobs import SLURMCTLD_PORT
 from clusterwright.intent.scheduling import (

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from clusterwright.artifact import Artifact
 from clusterwright.device_files.writer import SharedFile, Writer
 from clusterwright.hosts.linux.writer.datasets import gate_files
-from clusterwright.hosts.linux.writer.mounts import FOLDER, fstab, mounts_of, shared_fstab, unit_name
+from clusterwright.hosts.linux.writer.mounts import FOLDER, fstab, shared_fstab, unit_name
 from clusterwright.intent.device_kind import NodeKind
+from clusterwright.intent.image.mounts import mounts_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan

@@ -12,6 +12,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.device_files.writer import SharedFile, Writer
 from clusterwright.hosts.linux.writer.datasets import gate_units
 from clusterwright.intent.device_kind import NodeKind, kind_of
+from clusterwright.intent.image.mounts import mounts_of, options_of
 from clusterwright.intent.needs.file_systems import FILE_SYSTEMS
 from clusterwright.intent.node_nics import is_managed, nics_of
 from clusterwright.intent.per_plan import per_plan
@@ -22,8 +23,7 @@ from clusterwright.text.templates import template
 
 KIND = "mounts"
 FOLDER = "etc/systemd/system"
-# The option of mount.nfs(8) that asks for a protection, and the unit without which it is not had.
-_OPTIONS = {MUTUAL_TLS: "xprtsec=mtls", TLS: "xprtsec=tls", KRB5P: "sec=krb5p"}
+# By protection, the unit without which a mount does not have it.
 _UNITS = {MUTUAL_TLS: "tlshd.service", TLS: "tlshd.service", KRB5P: "rpc-gssd.service"}
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:_.")
 
@@ -113,12 +113,6 @@ def _place(mount: Mount) -> str:
     return f"{FOLDER}/{unit_name(mount.mountpoint)}"
 
 
-@per_plan
-def mounts_of(plan: Plan, node_group: str) -> tuple[Mount, ...]:
-    """The mounts of a node group, in the spec's order."""
-    return tuple(mount for mount in plan.spec.mounts if node_group in mount.nodes)
-
-
 def unit_name(mountpoint: str) -> str:
     """The only valid name of a mount point's unit (systemd.unit(5), string escaping for paths)."""
     path = "/".join(part for part in mountpoint.split("/") if part)
@@ -169,13 +163,6 @@ def _unit(plan: Plan, mountpoint: str, node_group: str, server: str | None) -> b
         )
         .encode()
     )
-
-
-def options_of(mount: Mount) -> str:
-    """Mount options as one word: the spec's, those of its protection, and the one for network file systems."""
-    asked = _OPTIONS.get(mount.protection.kind) if mount.protection is not None else None
-    wanted = [*([asked] if asked is not None else []), "_netdev"]
-    return ",".join([*mount.options, *(option for option in wanted if option not in mount.options)])
 
 
 def _is_bare(mount: Mount) -> bool:

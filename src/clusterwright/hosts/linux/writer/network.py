@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from clusterwright.artifact import Artifact
 from clusterwright.device_files.writer import SharedFile, Writer
-from clusterwright.hosts.linux.writer.mounts import mounts_of
 from clusterwright.intent.boot_relays import relay_networks
 from clusterwright.intent.borders import learnt_at
 from clusterwright.intent.device_kind import KindNic, NodeKind
+from clusterwright.intent.image.mounts import mounts_of
 from clusterwright.intent.node_nics import HostNic, is_managed, nics_by_fabric, nics_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import collapse, contacts_of, peers_over

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from clusterwright.device_files.writer import SharedFile, Writer
-from clusterwright.hosts.linux.writer.mounts import mounts_of
 from clusterwright.hosts.linux.writer.qos import is_lossless
 from clusterwright.intent.credentials import log_authority
 from clusterwright.intent.device_kind import NodeKind
@@ -19,6 +18,7 @@ from clusterwright.intent.gpu_services import (
     sees_gpus_in_containers,
     uses_enroot,
 )
+from clusterwright.intent.image.mounts import mounts_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.plan.model import Device, Plan

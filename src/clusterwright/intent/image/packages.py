@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from clusterwright.hosts.linux.writer.mounts import mounts_of, options_of
 from clusterwright.intent.gpu_services import ENROOT, PODMAN, sees_gpus_in_containers
+from clusterwright.intent.image.mounts import mounts_of, options_of
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import is_controller, keeps_accounts, slurm_of_login, works_for_slurm
 from clusterwright.plan.model import Plan
@@ -53,7 +53,7 @@ def has_direct_paths(plan: Plan, image: str) -> bool:
 
 
 @per_plan
-def needs_of(plan: Plan, image_name: str) -> tuple[str, ...]:
+def package_needs(plan: Plan, image_name: str) -> tuple[str, ...]:
     """Functions of an image's nodes with packages or kernel settings, by the names of inventory/distributions."""
     spec = plan.spec
     groups = groups_of(plan, image_name)
@@ -103,14 +103,14 @@ def _counts_memory_modules(model: HardwareModel) -> bool:
 
 def changed_slurm_number(plan: Plan, image: Image, distribution: Distribution) -> int | None:
     """New number of the user slurm after installation; None if packages take it, or without Slurm."""
-    runs_slurm = any(need.startswith("jobs") for need in needs_of(plan, image.name))
+    runs_slurm = any(need.startswith("jobs") for need in package_needs(plan, image.name))
     return slurm_number() if runs_slurm and distribution.family.slurm_number is None else None
 
 
 def _needed(plan: Plan, image: Image, distribution: Distribution, kernel: Package) -> list[Package]:
     """The packages of rendered files and drivers, with versions from the spec's."""
     names = {*distribution.family.base}
-    needs = needs_of(plan, image.name)
+    needs = package_needs(plan, image.name)
     for need in needs:
         names.update(distribution.packages_for(need))
     packages = list(_as_slurm_comes(names, image, distribution))

@@ -1,0 +1,1 @@
+"""Software of images: their packages, and the file systems that their nodes mount."""
