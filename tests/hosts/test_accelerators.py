@@ -11,7 +11,7 @@ import pytest
 from tests.plans import plan_with
 
 from clusterwright.node_health.amd_gpus import amd_gpu_checks
-from clusterwright.node_health.readings import Answer, Readings
+from clusterwright.node_health.readings import CommandOutput, Readings
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.declaration import Declaration
@@ -147,9 +147,11 @@ def failed_checks(gpus: object, answers: dict[str, dict[str, str]], bus: str = "
     texts = {}
     for name, files in answers.items():
         lines = [f"{folder}/{node}/device/{name}:{line}\n" for node, line in files.items()]
-        texts[f"grep . {folder}/renderD*/device/{name}"] = Answer("".join(lines))
+        texts[f"grep . {folder}/renderD*/device/{name}"] = CommandOutput("".join(lines))
     for index, node in enumerate(NODES):
-        texts[f"readlink -f {folder}/{node}/device"] = Answer(f"/sys/devices/pci0000:00/0000:{bus}{index}:00.0\n")
+        texts[f"readlink -f {folder}/{node}/device"] = CommandOutput(
+            f"/sys/devices/pci0000:00/0000:{bus}{index}:00.0\n"
+        )
     expected = {"gpus": gpus, "limits": {"uncorrected_ecc": 0}}
     return {each.name for each in amd_gpu_checks(Readings(texts), expected) if not each.ok}
 

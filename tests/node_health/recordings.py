@@ -6,17 +6,17 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from clusterwright.node_health.main import expectations, judge
-from clusterwright.node_health.readings import Answer, Readings, from_transcript
+from clusterwright.node_health.main import check_node, read_expected
+from clusterwright.node_health.readings import CommandOutput, Readings, from_transcript
 from clusterwright.node_health.verdict import Check, Expected
 
 DATA = Path(__file__).parents[1] / "data/health"
 NODES = ("h100-roce", "h100-ib", "a100-ib")
 
 
-def recorded(node: str) -> tuple[dict[str, Answer], Expected]:
+def recorded(node: str) -> tuple[dict[str, CommandOutput], Expected]:
     """What a node answered, and what was expected of it."""
-    return from_transcript((DATA / node / "recorded.txt").read_text()), expectations(str(DATA / node))
+    return from_transcript((DATA / node / "recorded.txt").read_text()), read_expected(str(DATA / node))
 
 
 class Fault(NamedTuple):
@@ -164,7 +164,7 @@ FAULTS = (
 )
 
 
-def places(fault: Fault, answers: dict[str, Answer]) -> list[tuple[str, int]]:
+def places(fault: Fault, answers: dict[str, CommandOutput]) -> list[tuple[str, int]]:
     """Where the fault can be: questions, and which of the places in its answer."""
     found = []
     for line in sorted(answers):
@@ -174,23 +174,23 @@ def places(fault: Fault, answers: dict[str, Answer]) -> list[tuple[str, int]]:
     return found
 
 
-def broken(fault: Fault, answers: dict[str, Answer], line: str, at: int) -> dict[str, Answer]:
+def broken(fault: Fault, answers: dict[str, CommandOutput], line: str, at: int) -> dict[str, CommandOutput]:
     """The answers with the fault at one place."""
     answer = answers[line]
     if fault.trouble:
-        return {**answers, line: Answer("", fault.trouble)}
+        return {**answers, line: CommandOutput("", fault.trouble)}
     if not fault.good:
-        return {**answers, line: Answer(answer.text + fault.bad)}
+        return {**answers, line: CommandOutput(answer.text + fault.bad)}
     match = list(re.finditer(fault.good, answer.text))[at]
     return {
         **answers,
-        line: Answer(answer.text[: match.start()] + match.expand(fault.bad) + answer.text[match.end() :]),
+        line: CommandOutput(answer.text[: match.start()] + match.expand(fault.bad) + answer.text[match.end() :]),
     }
 
 
-def checks(answers: dict[str, Answer], expected: Expected) -> dict[str, Check]:
+def checks(answers: dict[str, CommandOutput], expected: Expected) -> dict[str, Check]:
     """The checks by name; fails when one asks for what was never asked of a node."""
     readings = Readings(answers)
-    found = {each.name: each for each in judge(readings, expected)}
-    assert not readings.missed
+    found = {each.name: each for each in check_node(readings, expected)}
+    assert not readings.missing
     return found

@@ -11,7 +11,7 @@ import pytest
 from tests.plans import plan_of, plan_with
 
 from clusterwright.node_health.main import HEALTHY, UNHEALTHY
-from clusterwright.node_health.readings import DEADLINE_S, Question, ask
+from clusterwright.node_health.readings import TIMEOUT_S, NodeCommand, run_commands
 from clusterwright.output.rendering import Rendering
 
 REPLAY = Path(__file__).parents[1] / "data/health/h100-roce"
@@ -49,11 +49,13 @@ def test_what_hangs_is_given_up_and_its_processes_are_ended(tmp_path: Path) -> N
     fifo = tmp_path / "fifo"
     subprocess.run(["mkfifo", fifo], check=True)
     stuck = ("sh", "-c", f"sleep 611.{tmp_path.name[-1]}; true")
-    answers = ask([Question(stuck), Question(("true",)), Question(("cat", str(fifo))), Question(("no-such-tool",))])
-    assert answers[" ".join(stuck)].trouble == f"sh did not answer within {DEADLINE_S:g} s"
-    assert answers[f"cat {fifo}"].trouble == f"cat did not answer within {DEADLINE_S:g} s"
-    assert answers["no-such-tool"].trouble == "no-such-tool: No such file or directory"
-    assert answers["true"].trouble == ""
+    answers = run_commands(
+        [NodeCommand(stuck), NodeCommand(("true",)), NodeCommand(("cat", str(fifo))), NodeCommand(("no-such-tool",))]
+    )
+    assert answers[" ".join(stuck)].error == f"sh did not answer within {TIMEOUT_S:g} s"
+    assert answers[f"cat {fifo}"].error == f"cat did not answer within {TIMEOUT_S:g} s"
+    assert answers["no-such-tool"].error == "no-such-tool: No such file or directory"
+    assert answers["true"].error == ""
     while subprocess.run(["pgrep", "-f", f"^{stuck[2].split(';')[0]}"], capture_output=True, check=False).stdout:
         time.sleep(0.05)
     fifo.write_bytes(b"")  # lets the reader go

@@ -15,14 +15,14 @@ from tests.pages.shown import assert_part, shown_by
 
 from clusterwright import data_files
 from clusterwright.node_health.main import UNABLE, UNHEALTHY, main
-from clusterwright.node_health.readings import Answer, from_transcript, to_transcript
+from clusterwright.node_health.readings import CommandOutput, from_transcript, to_transcript
 from clusterwright.node_health.verdict import REASON_BYTES, Expected, verdict_of
 
 CASES = [(fault, node) for fault in FAULTS for node in fault.nodes]
 
 
 @cache
-def kept(node: str) -> tuple[dict[str, Answer], Expected]:
+def kept(node: str) -> tuple[dict[str, CommandOutput], Expected]:
     return recorded(node)
 
 
@@ -60,9 +60,9 @@ def test_a_broken_fact_fails_its_check_and_no_other(fault: Fault, node: str, dat
 def test_an_answer_that_is_lost_or_damaged_fails_something_and_breaks_nothing(seed: int, node: str) -> None:
     answers, expected = kept(node)
     line = sorted(answers)[seed % len(answers)]
-    cut = Answer(answers[line].text[: seed % (len(answers[line].text) + 1)])
+    cut = CommandOutput(answers[line].text[: seed % (len(answers[line].text) + 1)])
     checks({**answers, line: cut}, expected)
-    lost = checks({**answers, line: Answer("", f"{line.split()[0]} did not answer within 1.5 s")}, expected)
+    lost = checks({**answers, line: CommandOutput("", f"{line.split()[0]} did not answer within 1.5 s")}, expected)
     # No IOMMU; one hour; no offset; clocks by the firmware; no NVMe; what adapters there are is seen elsewhere.
     tolerated = (
         *("/sys/kernel/iommu_groups", "/proc/uptime", "timesync-status", "ls /sys/class", "/edac/", "/cpufreq/"),
@@ -72,13 +72,17 @@ def test_an_answer_that_is_lost_or_damaged_fails_something_and_breaks_nothing(se
 
 
 def test_a_transcript_is_read_as_it_was_written() -> None:
-    answers = {"cat /a": Answer("x\ny\n"), "false": Answer("", "false ended with 1: no message"), "true": Answer("")}
+    answers = {
+        "cat /a": CommandOutput("x\ny\n"),
+        "false": CommandOutput("", "false ended with 1: no message"),
+        "true": CommandOutput(""),
+    }
     assert from_transcript(to_transcript(answers)) == answers
 
 
 def test_the_reason_fits_slurm_whatever_fails() -> None:
     answers, expected = kept("h100-roce")
-    nothing = checks(dict.fromkeys(answers, Answer("", "no “answer”\n'at' \\ all")), expected)
+    nothing = checks(dict.fromkeys(answers, CommandOutput("", "no “answer”\n'at' \\ all")), expected)
     verdict = verdict_of("n0", nothing.values())
     assert len(verdict["reason"].encode()) == REASON_BYTES
     assert re.fullmatch(r"node-health: [ -~]*checks failed", verdict["reason"])
@@ -132,7 +136,7 @@ def test_a_unit_that_is_started_anew_is_no_reason_and_one_that_keeps_ending_is(
     told = f"Type={kind}\nId=chronyd.service\nActiveState={active}\nSubState={sub}\n"
     told += f"ActiveEnterTimestampMonotonic={since_us}\n" + (f"Job={job}\n" if job else "")
     said = re.sub(r"Type=\w+\nId=chronyd\.service\n.*\n.*\n.*\n", told, answers[asked].text)
-    assert checks({**answers, asked: Answer(said)}, expected)["units"].ok is fits
+    assert checks({**answers, asked: CommandOutput(said)}, expected)["units"].ok is fits
 
 
 def test_a_spec_may_leave_out_every_check() -> None:
@@ -149,7 +153,7 @@ def in_domain(
     text = re.sub(r"(CliqueId +): 0\n", r"\g<1>: 32766\n", answers["nvidia-smi -q"].text)
     text = text.replace(": 32766\n", f": {clique}\n", 1)
     text = re.sub(r"(ClusterUUID +): \S+\n", rf"\g<1>: {cluster}\n", text)
-    told = {**answers, "nvidia-smi -q": Answer(text), "nvidia-imex-ctl -q": Answer(ready)}
+    told = {**answers, "nvidia-smi -q": CommandOutput(text), "nvidia-imex-ctl -q": CommandOutput(ready)}
     gpus = {**expected["gpus"], "shares_nvlink": True}
     return {name for name, each in checks(told, {**expected, "gpus": gpus}).items() if not each.ok}
 

@@ -17,7 +17,7 @@ from tests.cli.in_process import command
 from tests.small.answers import rendered
 
 from clusterwright.node_health.isolation import isolation_checks
-from clusterwright.node_health.readings import Answer, Readings
+from clusterwright.node_health.readings import CommandOutput, Readings
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 from clusterwright.spec.zone_reach import internet_fabrics, is_whole_internet
@@ -195,8 +195,8 @@ def test_a_default_route_of_the_main_table_that_is_missing_is_refuted(tmp_path: 
 
 
 def routes(*lines: str) -> Readings:
-    answers = {f"ip -j -{version} route show table all": Answer("[]") for version in (4, 6)}
-    answers["ip -j -4 route show table all"] = Answer(f"[{', '.join(lines)}]")
+    answers = {f"ip -j -{version} route show table all": CommandOutput("[]") for version in (4, 6)}
+    answers["ip -j -4 route show table all"] = CommandOutput(f"[{', '.join(lines)}]")
     return Readings(answers)
 
 

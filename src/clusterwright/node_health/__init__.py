@@ -1,4 +1,4 @@
-"""The node check: a program that nodes run by themselves, with nothing but Python's standard library.
+"""The node check: a program that runs on nodes, in the standard library of the oldest supported distribution's Python.
 
-Its modules go to nodes as they are, where no other module of clusterwright is; so they import only each other.
+Nodes get its modules unchanged and no other module of clusterwright, so they import only each other.
 """

@@ -1,4 +1,4 @@
-"""The verdict in Prometheus' text format, for node_exporter's textfile collector."""
+"""Verdict in Prometheus' text format, for node_exporter's textfile collector."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any
 
 
 def metrics_of(verdict: Mapping[str, Any], finished_s: float, took_s: float) -> str:
-    """The verdict as gauges; ``finished_s`` is Unix time. Reasons are no labels: they would make series without end."""
+    """Verdict as gauges; ``finished_s`` is Unix time. Reasons are no labels: each text would be a new series."""
     node = f'node="{_escaped(verdict["node"])}"'
+    check_samples = []
+    for result in verdict["checks"]:
+        labels = f'{node},check="{_escaped(result["name"])}"'
+        check_samples.append(f"clusterwright_node_check_ok{{{labels}}} {int(result['ok'])}")
     lines = [
         "# HELP clusterwright_node_healthy Whether every check of the node passed.",
         "# TYPE clusterwright_node_healthy gauge",
         f"clusterwright_node_healthy{{{node}}} {int(verdict['ok'])}",
         "# HELP clusterwright_node_check_ok Whether one check of the node passed.",
         "# TYPE clusterwright_node_check_ok gauge",
-        *(
-            f'clusterwright_node_check_ok{{{node},check="{_escaped(each["name"])}"}} {int(each["ok"])}'
-            for each in verdict["checks"]
-        ),
+        *check_samples,
         "# HELP clusterwright_node_check_time_seconds When the checks were made, in Unix time.",
         "# TYPE clusterwright_node_check_time_seconds gauge",
         f"clusterwright_node_check_time_seconds{{{node}}} {finished_s:.3f}",
@@ -29,5 +30,5 @@ def metrics_of(verdict: Mapping[str, Any], finished_s: float, took_s: float) -> 
     return "".join(f"{line}\n" for line in lines)
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def _escaped(label: str) -> str:
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

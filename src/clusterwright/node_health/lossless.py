@@ -1,4 +1,4 @@
-"""Checks of the lossless class on RoCE adapters: what is sent where, what is paused, and that nothing was lost."""
+"""Checks of the lossless class on RoCE adapters: DSCP map, PFC, traffic class, congestion control and drops."""
 
 from __future__ import annotations
 
@@ -11,101 +11,147 @@ from clusterwright.node_health.readings import Readings
 from clusterwright.node_health.verdict import Check, Expected, check
 
 _RDMA = "/sys/class/infiniband"
+_DSCP_ROW = re.compile(r"prio:(\d) dscp:([\d,]+)")
+_PFC_ROW = re.compile(r"PFC configuration:\s+priority[\d ]+\s+enabled\s+([01 ]+)")
+# Sides of a RoCE connection (NVIDIA, "Explicit Congestion Notification"): notification and reaction point.
+_DCQCN_SIDES = ("roce_np", "roce_rp")
+_NOTIFICATION_COUNTERS = ("np_cnp_sent", "rp_cnp_handled")
 Fabric = Mapping[str, Any]
 
 
 def lossless_checks(readings: Readings, expected: Expected) -> Iterator[Check]:
-    """Trust and DSCP map, PFC, traffic class, congestion control and its counters, drops; none without RoCE fabrics."""
+    """Checks of each lossless RoCE fabric; none without one."""
     for name, fabric in expected["lossless"].items():
         nics = [nic for nic in expected["nics"] if nic["fabric"] == name]
-        # Absent adapters fail another check. Before anything was read, all are taken to be there, and asked.
-        nics = [nic for nic in nics if nic["interface"] in readings.names("/sys/class/net")] or nics
+        present = readings.names("/sys/class/net")
+        # An absent adapter fails nic-count. Before the first reading none is known to be present: all are read.
+        nics = [nic for nic in nics if nic["interface"] in present] or nics
         interfaces = [nic["interface"] for nic in nics]
         devices = [nic["rdma"] for nic in nics if nic["rdma"]]
         yield _trust(readings, fabric, interfaces)
         yield _pfc(readings, fabric, interfaces)
         if fabric["traffic_class"] is not None:
             yield _traffic_class(readings, fabric, devices)
-        yield _congestion(readings, fabric, interfaces)
+        yield _congestion_control(readings, fabric, interfaces)
         if not any(fabric["dcqcn"].values()):
             yield _notifications(readings, devices, expected["limits"]["congestion_notifications"])
         yield _drops(readings, fabric, interfaces, expected["limits"]["lossless_drops"])
 
 
 def _trust(readings: Readings, fabric: Fabric, interfaces: list[str]) -> Check:
-    wanted = {dscp: int(priority) for priority, dscps in fabric["priorities"].items() for dscp in dscps}
-    wrong = []
+    """Trust in DSCP, and the map of DSCP values to priorities."""
+    planned_priority: dict[int, int] = {}
+    for priority, dscps in fabric["priorities"].items():
+        for dscp in dscps:
+            planned_priority[dscp] = int(priority)
+    reasons = []
     for interface in interfaces:
-        asked = readings.run("mlnx_qos", "-i", interface)
-        trust = re.search(r"Priority trust state: (\w+)", asked.text)
-        rows = re.findall(r"prio:(\d) dscp:([\d,]+)", asked.text)
-        held = {int(dscp): int(priority) for priority, row in rows for dscp in row.split(",") if dscp}
-        moved = [dscp for dscp, priority in wanted.items() if held.get(dscp) != priority]
-        if asked.trouble:
-            wrong.append(f"{interface}: {asked.trouble}")
-        elif trust is None or trust.group(1) != "dscp":
-            wrong.append(f"{interface} trusts {trust.group(1) if trust is not None else 'nothing'}")
-        elif moved:
-            wrong.append(f"{interface} maps DSCP {moved[0]} to priority {held.get(moved[0])}, not {wanted[moved[0]]}")
-    return check("lossless-dscp", f"{len(interfaces) - len(wrong)} of {len(interfaces)} as planned", "all", wrong)
+        reason = _trust_reason(readings, interface, planned_priority)
+        if reason:
+            reasons.append(reason)
+    observed = f"{len(interfaces) - len(reasons)} of {len(interfaces)} as planned"
+    return check("lossless-dscp", observed, "all", reasons)
+
+
+def _trust_reason(readings: Readings, interface: str, planned_priority: Mapping[int, int]) -> str:
+    """Difference of an interface's trust and DSCP map from the plan; "" for none."""
+    settings = readings.run("mlnx_qos", "-i", interface)
+    if settings.error:
+        return f"{interface}: {settings.error}"
+    trust = re.search(r"Priority trust state: (\w+)", settings.text)
+    if trust is None:
+        return f"{interface} trusts nothing"
+    if trust.group(1) != "dscp":
+        return f"{interface} trusts {trust.group(1)}"
+    priorities = _priorities(settings.text)
+    for dscp, planned in planned_priority.items():
+        priority = priorities.get(dscp)
+        if priority != planned:
+            return f"{interface} maps DSCP {dscp} to priority {priority}, not {planned}"
+    return ""
+
+
+def _priorities(settings: str) -> dict[int, int]:
+    """Priority by DSCP value in mlnx_qos' output."""
+    priority_by_dscp = {}
+    for priority, dscps in _DSCP_ROW.findall(settings):
+        for dscp in filter(None, dscps.split(",")):
+            priority_by_dscp[int(dscp)] = int(priority)
+    return priority_by_dscp
 
 
 def _pfc(readings: Readings, fabric: Fabric, interfaces: list[str]) -> Check:
-    held = {}
-    for interface in interfaces:
-        asked = readings.run("mlnx_qos", "-i", interface)
-        row = re.search(r"PFC configuration:\s+priority[\d ]+\s+enabled\s+([01 ]+)", asked.text)
-        # Without any output the check of the map says why.
-        held[interface] = ",".join(row.group(1).split()) if row is not None else fabric["pfc"] if asked.trouble else ""
-    wrong = [f"{name} has {text or 'no row'}" for name, text in held.items() if text != fabric["pfc"]]
-    return check("lossless-pfc", "; ".join(dict.fromkeys(held.values())), fabric["pfc"], wrong)
+    planned = fabric["pfc"]
+    enabled_by_interface = {interface: _pfc_row(readings, interface, planned) for interface in interfaces}
+    reasons = []
+    for interface, enabled in enabled_by_interface.items():
+        if enabled != planned:
+            reasons.append(f"{interface} has {enabled or 'no row'}")
+    observed = "; ".join(dict.fromkeys(enabled_by_interface.values()))
+    return check("lossless-pfc", observed, planned, reasons)
+
+
+def _pfc_row(readings: Readings, interface: str, planned: str) -> str:
+    """PFC of an interface, such as ``0,0,0,1,0,0,0,0``; "" without a row, the planned one without any output."""
+    settings = readings.run("mlnx_qos", "-i", interface)
+    row = _PFC_ROW.search(settings.text)
+    if row is not None:
+        return ",".join(row.group(1).split())
+    # The check of the DSCP map fails with this error already.
+    return planned if settings.error else ""
 
 
 def _traffic_class(readings: Readings, fabric: Fabric, devices: list[str]) -> Check:
-    held = {}
+    planned = fabric["traffic_class"]
+    class_by_device: dict[str, int | None] = {}
     for device in devices:
-        text = readings.file(f"{_RDMA}/{device}/tc/1/traffic_class").text
-        found = re.search(r"Global tclass=(\d+)", text)
-        held[device] = int(found.group(1)) if found is not None else None
-    wanted = fabric["traffic_class"]
-    wrong = [f"{device} has {value}" for device, value in held.items() if value != wanted]
-    return check("lossless-class", ", ".join(sorted({str(value) for value in held.values()})), wanted, wrong)
+        setting = readings.file(f"{_RDMA}/{device}/tc/1/traffic_class").text
+        traffic_class = re.search(r"Global tclass=(\d+)", setting)
+        class_by_device[device] = int(traffic_class.group(1)) if traffic_class is not None else None
+    reasons = [f"{device} has {value}" for device, value in class_by_device.items() if value != planned]
+    observed = ", ".join(sorted({str(value) for value in class_by_device.values()}))
+    return check("lossless-class", observed, planned, reasons)
 
 
-def _congestion(readings: Readings, fabric: Fabric, interfaces: list[str]) -> Check:
-    wrong = []
+def _congestion_control(readings: Readings, fabric: Fabric, interfaces: list[str]) -> Check:
+    reasons = []
     for interface in interfaces:
-        for priority, enabled in fabric["dcqcn"].items():
-            for side in ("roce_np", "roce_rp"):
-                held = readings.file(f"/sys/class/net/{interface}/ecn/{side}/enable/{priority}").text.strip()
-                if held != str(int(enabled)):
-                    wrong.append(f"{interface} {side} of priority {priority} is {held or 'not there'}")
-    wanted = ", ".join(f"{'on' if enabled else 'off'} for priority {p}" for p, enabled in fabric["dcqcn"].items())
-    return check("lossless-dcqcn", wanted if not wrong else "see reason", wanted, wrong)
+        for priority, is_enabled in fabric["dcqcn"].items():
+            for side in _DCQCN_SIDES:
+                state = readings.line(f"/sys/class/net/{interface}/ecn/{side}/enable/{priority}")
+                if state != str(int(is_enabled)):
+                    reasons.append(f"{interface} {side} of priority {priority} is {state or 'not there'}")
+    planned_states = []
+    for priority, is_enabled in fabric["dcqcn"].items():
+        state = "on" if is_enabled else "off"
+        planned_states.append(f"{state} for priority {priority}")
+    planned = ", ".join(planned_states)
+    return check("lossless-dcqcn", "see reason" if reasons else planned, planned, reasons)
 
 
-def _notifications(readings: Readings, devices: list[str], most: int) -> Check:
-    """Congestion notifications where congestion control is off: somebody marks, or a neighbour has it on."""
-    counts = _hardware_counters(readings, devices, ("np_cnp_sent", "rp_cnp_handled"))
-    wrong = [f"{name} counts {count}" for name, count in counts.items() if not count.isdigit() or int(count) > most]
-    return check("lossless-cnp", f"{len(counts)} counters", f"at most {most}", wrong)
+def _notifications(readings: Readings, devices: list[str], maximum: int) -> Check:
+    """Congestion notifications where congestion control is off: a switch marks packets, or a peer has it enabled."""
+    count_by_counter = {}
+    for device in devices:
+        for counter in _NOTIFICATION_COUNTERS:
+            path = f"{_RDMA}/{device}/ports/1/hw_counters/{counter}"
+            count_by_counter[f"{device} {counter}"] = readings.line(path)
+    reasons = []
+    for counter, count in count_by_counter.items():
+        if not count.isdigit() or int(count) > maximum:
+            reasons.append(f"{counter} counts {count}")
+    return check("lossless-cnp", f"{len(count_by_counter)} counters", f"at most {maximum}", reasons)
 
 
-def _hardware_counters(readings: Readings, devices: list[str], names: tuple[str, ...]) -> dict[str, str]:
-    return {
-        f"{device} {name}": readings.file(f"{_RDMA}/{device}/ports/1/hw_counters/{name}").text.strip()
-        for device in devices
-        for name in names
-    }
-
-
-def _drops(readings: Readings, fabric: Fabric, interfaces: list[str], most: int) -> Check:
-    """Packets of a lossless priority that were dropped: pauses came too late, or the headroom is too small."""
-    counts = {
-        f"{interface} priority {priority}": statistics(readings, interface).get(f"rx_prio{priority}_discards", "")
-        for interface in interfaces
-        for priority in fabric["dcqcn"]
-    }
-    lost = [name for name, count in counts.items() if not count.isdigit() or int(count) > most]
-    wrong = [f"{name} dropped {counts[name] or 'an unknown number'}" for name in lost]
-    return check("lossless-drops", f"{len(counts)} counters", f"at most {most}", wrong)
+def _drops(readings: Readings, fabric: Fabric, interfaces: list[str], maximum: int) -> Check:
+    """Dropped packets of the lossless priorities: pauses came too late, or the headroom is too small."""
+    counter_count = 0
+    reasons = []
+    for interface in interfaces:
+        count_by_counter = statistics(readings, interface)
+        for priority in fabric["dcqcn"]:
+            counter_count += 1
+            count = count_by_counter.get(f"rx_prio{priority}_discards", "")
+            if not count.isdigit() or int(count) > maximum:
+                reasons.append(f"{interface} priority {priority} dropped {count or 'an unknown number'}")
+    return check("lossless-drops", f"{counter_count} counters", f"at most {maximum}", reasons)

@@ -1,4 +1,4 @@
-"""The node check's command line: one verdict in JSON, and what Slurm and Prometheus take of it."""
+"""Command line of the node check: a verdict in JSON, Slurm's drain reason and Prometheus' metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clusterwright.node_health.gpus import gpu_checks
 from clusterwright.node_health.isolation import isolation_checks
 from clusterwright.node_health.lossless import lossless_checks
 from clusterwright.node_health.machine import machine_checks
-from clusterwright.node_health.readings import Answer, Readings, ask, from_transcript, to_transcript
+from clusterwright.node_health.readings import CommandOutput, Readings, from_transcript, run_commands, to_transcript
 from clusterwright.node_health.system import system_checks
 from clusterwright.node_health.verdict import Check, Expected, verdict_of
 
@@ -28,94 +28,107 @@ HEALTHY, UNHEALTHY, UNABLE = 0, 1, 2
 _AREAS = (gpu_checks, amd_gpu_checks, adapter_checks, lossless_checks, isolation_checks, machine_checks, system_checks)
 
 
-def judge(readings: Readings, expected: Expected) -> list[Check]:
-    """Every check that the plan asks for, but for those that the spec leaves out."""
+def check_node(readings: Readings, expected: Expected) -> list[Check]:
+    """All checks of the plan, without those that the spec leaves out."""
     left_out = set(expected["left_out"])
-    return [found for area in _AREAS for found in area(readings, expected) if found.name not in left_out]
+    results = []
+    for area in _AREAS:
+        for result in area(readings, expected):
+            if result.name not in left_out:
+                results.append(result)
+    return results
 
 
-def read_node(expected: Expected, least_s: float = 0) -> dict[str, Answer]:
-    """The answers to everything that the checks ask for, asked together."""
+def read_node(expected: Expected, minimum_timeout_s: float = 0) -> dict[str, CommandOutput]:
+    """Outputs of all commands of the checks, run in parallel."""
+    # A run of the checks without any output collects their commands.
     nothing_read = Readings({})
-    judge(nothing_read, expected)
-    return ask(nothing_read.missed.values(), least_s)
+    check_node(nothing_read, expected)
+    return run_commands(nothing_read.missing.values(), minimum_timeout_s)
 
 
-def expectations(folder: str) -> dict[str, Any]:
-    """What the plan says of this node. Raises OSError and ValueError."""
-    found: dict[str, Any] = {}
+def read_expected(folder: str) -> dict[str, Any]:
+    """Expected state of this node. Raises OSError, ValueError and KeyError."""
+    expected: dict[str, Any] = {}
     for name in ("health.json", "health-node.json"):
         with open(os.path.join(folder, name), encoding="utf-8") as stream:
-            found.update(json.load(stream))
-    own = found.pop("own_nics")
-    found["nics"] = [{**nic, **own.get(nic["interface"], {})} for nic in found["nics"]]
-    return found
+            expected.update(json.load(stream))
+    # health.json is one file for all nodes of an image; the GIDs and the like of this node's adapters are in the other.
+    node_values = expected.pop("own_nics")
+    expected["nics"] = [{**nic, **node_values.get(nic["interface"], {})} for nic in expected["nics"]]
+    return expected
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Judge this node. Exit status 0 for a healthy one, 1 for one that must take no job, 2 when nothing can be said."""
-    asked = _parser().parse_args(arguments)
+    """Check this node. Exit status 0 for a healthy node, 1 for an unhealthy one, 2 without a verdict."""
+    options = _parser().parse_args(arguments)
     started = time.monotonic()
     try:
-        expected = expectations(asked.expected)
-        if asked.replay:
-            with open(asked.replay, encoding="utf-8") as stream:
-                answers = from_transcript(stream.read())
+        expected = read_expected(options.expected)
+        if options.replay:
+            with open(options.replay, encoding="utf-8") as stream:
+                outputs = from_transcript(stream.read())
         else:
-            answers = read_node(expected, max(asked.patience_s, expected["limits"]["patience_s"]))
+            outputs = read_node(expected, max(options.patience_s, expected["limits"]["patience_s"]))
     except (OSError, ValueError, KeyError) as error:
         print(f"node-health: {error}", file=sys.stderr)
         return UNABLE
-    if asked.record:
-        _write(asked.record, to_transcript(answers), 0o600)
-    verdict = verdict_of(expected["node"], judge(Readings(answers), expected))
+    if options.record:
+        _write(options.record, to_transcript(outputs), 0o600)
+    verdict = verdict_of(expected["node"], check_node(Readings(outputs), expected))
     verdict["took_s"] = round(time.monotonic() - started, 3)
     verdict["finished_s"] = round(time.time(), 3)
-    text = json.dumps(verdict, indent=1) + "\n"
-    metrics = metrics_of(verdict, verdict["finished_s"], verdict["took_s"])
-    if asked.write:
-        _write(VERDICT, text)
-        _write(METRICS, metrics)
-    if not verdict["ok"] and (asked.drain or asked.prolog):
-        # Slurm keeps what a prolog writes to standard error in slurmd's log.
-        print(verdict["reason"], file=sys.stderr)
-    else:
-        sys.stdout.write(metrics if asked.prometheus else text)
-    if asked.drain and not verdict["ok"]:
-        _drain(verdict)
+    _publish(verdict, options)
     return HEALTHY if verdict["ok"] else UNHEALTHY
 
 
+def _publish(verdict: Mapping[str, Any], options: argparse.Namespace) -> None:
+    """Write the verdict and its metrics, print what the options select, and drain an unhealthy node."""
+    verdict_json = json.dumps(verdict, indent=1) + "\n"
+    metrics = metrics_of(verdict, verdict["finished_s"], verdict["took_s"])
+    if options.write:
+        _write(VERDICT, verdict_json)
+        _write(METRICS, metrics)
+    if not verdict["ok"] and (options.drain or options.prolog):
+        # Slurm keeps a prolog's standard error in slurmd's log.
+        print(verdict["reason"], file=sys.stderr)
+    else:
+        sys.stdout.write(metrics if options.prometheus else verdict_json)
+    if options.drain and not verdict["ok"]:
+        _drain(verdict)
+
+
 def _drain(verdict: Mapping[str, Any]) -> None:
-    """Take the node out of service, unless it is: an operator's reason is not written over."""
+    """Drain the node in Slurm, unless it is drained: an operator's reason stays."""
     name = os.environ.get("SLURMD_NODENAME", verdict["node"])
     shown = subprocess.run(
         ["scontrol", "--oneliner", "show", "node", name], capture_output=True, text=True, check=False
     )
-    if "DRAIN" not in shown.stdout.partition(" State=")[2].split(" ")[0]:
+    state = shown.stdout.partition(" State=")[2].split(" ")[0]
+    if "DRAIN" not in state:
         subprocess.run(
             ["scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={verdict['reason']}"], check=False
         )
 
 
-def _write(path: str, text: str, mode: int = 0o644) -> None:
-    """Replace a file at once, so that nobody reads half of it."""
+def _write(path: str, content: str, mode: int = 0o644) -> None:
+    """Replace a file in one step: a reader sees the old content or the new one."""
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    beside = f"{path}.{os.getpid()}"
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    temporary_path = f"{path}.{os.getpid()}"
+    descriptor = os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    os.replace(beside, path)
+        stream.write(content)
+    os.replace(temporary_path, path)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="node-health", description="Says whether this node is fit to run a job.")
-    parser.add_argument("--expected", default=FOLDER, help="the folder with health.json and health-node.json")
+    parser = argparse.ArgumentParser(prog="node-health", description="Check whether this node is fit to run a job.")
+    parser.add_argument("--expected", default=FOLDER, help="folder of health.json and health-node.json")
     parser.add_argument("--prometheus", action="store_true", help="print metrics instead of JSON")
-    parser.add_argument("--write", action="store_true", help=f"keep verdict and metrics in {os.path.dirname(VERDICT)}")
-    parser.add_argument("--prolog", action="store_true", help="before a job: say only what is wrong")
-    parser.add_argument("--drain", action="store_true", help="take an unhealthy node out of Slurm's service")
-    parser.add_argument("--patience-s", type=float, default=0, help="wait so long for every answer, on a slow machine")
-    parser.add_argument("--record", metavar="FILE", help="keep everything that was read, to judge it elsewhere")
-    parser.add_argument("--replay", metavar="FILE", help="judge such a record instead of this machine")
+    parser.add_argument("--write", action="store_true", help=f"write verdict and metrics to {os.path.dirname(VERDICT)}")
+    parser.add_argument("--prolog", action="store_true", help="before a job: print only the reason of a failure")
+    parser.add_argument("--drain", action="store_true", help="drain an unhealthy node in Slurm")
+    parser.add_argument("--patience-s", type=float, default=0, help="minimum time limit of a command, in seconds")
+    parser.add_argument("--record", metavar="FILE", help="write a transcript of all commands, to check it elsewhere")
+    parser.add_argument("--replay", metavar="FILE", help="check a transcript instead of this machine")
     return parser

@@ -1,8 +1,8 @@
-"""What a node says of itself: commands and files, read side by side within a time limit.
+"""Commands and files of a node, read in parallel within a time limit.
 
-A question is a command line. ``cat FILE``, ``grep . PATTERN...``, ``ls FOLDER`` and ``readlink -f PATH`` are answered
-without a process; everything else is started, without a shell. Nothing is changed on the node. A transcript holds
-questions and answers as a terminal shows them, so that a node can be recorded and judged elsewhere.
+A command is a list of words. ``cat FILE``, ``grep . PATTERN...``, ``ls FOLDER`` and ``readlink -f PATH`` are built in
+and start no process; all others are programs, started without a shell. Nothing is changed on the node. A transcript
+holds commands and outputs as a terminal shows them: a node recorded this way can be checked on another machine.
 """
 
 from __future__ import annotations
@@ -17,139 +17,154 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-DEADLINE_S = 1.5  # a job waits for the check, and the whole of it has to be over in two seconds
-_STEP_S = 0.02
+TIMEOUT_S = 1.5  # a job waits for the node check, which has to end within two seconds
+_GRACE_S = 0.2
 _ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
-class Answer(NamedTuple):
-    """Standard output or a file's text; ``trouble`` says why there is none, "" when there is."""
+class CommandOutput(NamedTuple):
+    """Standard output of a command."""
 
     text: str
-    trouble: str = ""
+    error: str = ""
+    """Why the command failed; "" for a successful one."""
 
 
-class Question(NamedTuple):
-    """A command line, and how many seconds it may take."""
+class NodeCommand(NamedTuple):
+    """A command with its time limit."""
 
     words: tuple[str, ...]
-    limit_s: float = DEADLINE_S
+    timeout_s: float = TIMEOUT_S
 
     @property
     def line(self) -> str:
-        """The question as a transcript shows it."""
+        """Command line of a transcript."""
         return " ".join(self.words)
 
 
 class Readings:
-    """Answers by question. Asked for one that it lacks, it says so, and keeps the question in ``missed``."""
+    """Outputs by command line. Commands without an output are collected in ``missing``, by command line."""
 
-    def __init__(self, answers: Mapping[str, Answer]) -> None:
-        self.answers = dict(answers)
-        self.missed: dict[str, Question] = {}
+    def __init__(self, outputs: Mapping[str, CommandOutput]) -> None:
+        self.outputs = dict(outputs)
+        self.missing: dict[str, NodeCommand] = {}
 
-    def run(self, *words: str, limit_s: float = DEADLINE_S) -> Answer:
-        """The output of a command."""
-        question = Question(words, limit_s)
-        answer = self.answers.get(question.line)
-        if answer is None:
-            self.missed[question.line] = question
-            return Answer("", "was not asked")
-        return answer
+    def run(self, *words: str, timeout_s: float = TIMEOUT_S) -> CommandOutput:
+        """Output of a command."""
+        command = NodeCommand(words, timeout_s)
+        output = self.outputs.get(command.line)
+        if output is None:
+            self.missing[command.line] = command
+            return CommandOutput("", "was not asked")
+        return output
 
-    def file(self, path: str) -> Answer:
-        """The text of a file."""
+    def file(self, path: str) -> CommandOutput:
+        """Text of a file."""
         return self.run("cat", path)
 
+    def line(self, path: str) -> str:
+        """Text of a file of one line; "" for an unreadable one."""
+        return self.file(path).text.strip()
+
     def files(self, *patterns: str) -> dict[str, str]:
-        """First lines of the files that match, by path; none for what cannot be read."""
-        found = (line.partition(":") for line in self.run("grep", ".", *patterns).text.splitlines())
-        return {path: text for path, _, text in found}
+        """First lines by path of the readable files that match a pattern."""
+        line_by_path = {}
+        for row in self.run("grep", ".", *patterns).text.splitlines():
+            path, _, line = row.partition(":")
+            line_by_path[path] = line
+        return line_by_path
 
     def names(self, folder: str) -> frozenset[str]:
-        """The names in a folder."""
+        """Names in a folder."""
         return frozenset(self.run("ls", folder).text.split())
 
     def target(self, path: str) -> str:
-        """Where a link leads in the end; "" where nothing is."""
+        """Final target of a link; "" for a missing one."""
         return self.run("readlink", "-f", path).text.strip()
 
 
 def number(text: str) -> float:
-    """A number that a program printed; what is none is NaN, which no comparison takes for good."""
+    """A printed number; NaN for any other text, so that every comparison with it is false."""
     try:
         return float(text)
     except ValueError:
         return float("nan")
 
 
-def ask(questions: Iterable[Question], least_s: float = 0) -> dict[str, Answer]:
-    """Put all questions at once. What does not answer in time is given up and its processes are ended.
+def run_commands(commands: Iterable[NodeCommand], minimum_timeout_s: float = 0) -> dict[str, CommandOutput]:
+    """Run all commands in parallel and kill those that time out; outputs by command line.
 
-    ``least_s`` gives every question at least so many seconds, for machines far slower than a node.
+    ``minimum_timeout_s`` raises shorter time limits, for machines far slower than a node.
     """
-    patient = (Question(question.words, max(question.limit_s, least_s)) for question in questions)
-    asked = {question.line: question for question in patient}
-    answers: dict[str, Answer] = {}
-    files = [question for question in asked.values() if question.words[0] in _OWN]
-    threads = [
-        threading.Thread(target=_run, args=(question, answers), daemon=True)
-        for question in asked.values()
-        if question.words[0] not in _OWN
-    ]
-    # A file of a stuck driver hangs as a program does, so files are read aside as well.
-    threads.append(threading.Thread(target=_read_all, args=(files, answers), daemon=True))
+    command_by_line: dict[str, NodeCommand] = {}
+    for command in commands:
+        timeout_s = max(command.timeout_s, minimum_timeout_s)
+        command_by_line[command.line] = NodeCommand(command.words, timeout_s)
+    built_in = [command for command in command_by_line.values() if command.words[0] in _BUILT_IN]
+    programs = [command for command in command_by_line.values() if command.words[0] not in _BUILT_IN]
+    outputs: dict[str, CommandOutput] = {}
+    threads = [threading.Thread(target=_run, args=(command, outputs), daemon=True) for command in programs]
+    # A file of a hung driver blocks its reader, so files have a thread as well.
+    threads.append(threading.Thread(target=_run_built_in, args=(built_in, outputs), daemon=True))
     for thread in threads:
         thread.start()
-    end = time.monotonic() + max((question.limit_s for question in asked.values()), default=0) + 10 * _STEP_S
+    longest_s = max((command.timeout_s for command in command_by_line.values()), default=0)
+    deadline = time.monotonic() + longest_s + _GRACE_S
     for thread in threads:
-        thread.join(max(0, end - time.monotonic()))
-    taken = dict(answers)
-    for line, question in asked.items():
-        taken.setdefault(line, Answer("", _late(question)))
-    return taken
+        thread.join(max(0, deadline - time.monotonic()))
+    # A blocked thread may still write to ``outputs``.
+    finished = dict(outputs)
+    for line, command in command_by_line.items():
+        finished.setdefault(line, CommandOutput("", _timeout_error(command)))
+    return finished
 
 
-def _read_all(questions: Iterable[Question], answers: dict[str, Answer]) -> None:
-    for question in questions:
-        answers[question.line] = _OWN[question.words[0]](question.words[1:])
+def _run_built_in(commands: Iterable[NodeCommand], outputs: dict[str, CommandOutput]) -> None:
+    for command in commands:
+        name, *arguments = command.words
+        outputs[command.line] = _BUILT_IN[name](arguments)
 
 
-def _cat(words: Sequence[str]) -> Answer:
-    return _read(words[0])
+def _cat(arguments: Sequence[str]) -> CommandOutput:
+    return _read(arguments[0])
 
 
-def _ls(words: Sequence[str]) -> Answer:
+def _ls(arguments: Sequence[str]) -> CommandOutput:
+    folder = arguments[0]
     try:
-        return Answer("".join(f"{name}\n" for name in sorted(os.listdir(words[0]))))
+        names = sorted(os.listdir(folder))
     except OSError as error:
-        return Answer("", f"{words[0]}: {error.strerror}")
+        return CommandOutput("", f"{folder}: {error.strerror}")
+    return CommandOutput("".join(f"{name}\n" for name in names))
 
 
-def _readlink(words: Sequence[str]) -> Answer:
-    path = words[-1]
-    return Answer(f"{os.path.realpath(path)}\n") if os.path.exists(path) else Answer("", f"{path} is not there")
+def _readlink(arguments: Sequence[str]) -> CommandOutput:
+    path = arguments[-1]
+    if not os.path.exists(path):
+        return CommandOutput("", f"{path} is not there")
+    return CommandOutput(f"{os.path.realpath(path)}\n")
 
 
-def _read(path: str) -> Answer:
+def _read(path: str) -> CommandOutput:
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
-            return Answer(stream.read())
+            return CommandOutput(stream.read())
     except OSError as error:
-        return Answer("", f"{path}: {error.strerror}")
+        return CommandOutput("", f"{path}: {error.strerror}")
 
 
-def _grep(words: Sequence[str]) -> Answer:
-    lines = []
-    for pattern in words[1:]:
+def _grep(arguments: Sequence[str]) -> CommandOutput:
+    """First lines of files, behind their paths; the first argument is the expression ``.``."""
+    rows = []
+    for pattern in arguments[1:]:
         for path in sorted(glob.glob(pattern)):
             text = _read(path).text.strip()
             if text:
-                lines.append(f"{path}:{text.splitlines()[0]}")
-    return Answer("".join(f"{line}\n" for line in lines))
+                rows.append(f"{path}:{text.splitlines()[0]}\n")
+    return CommandOutput("".join(rows))
 
 
-_OWN: Mapping[str, Callable[[Sequence[str]], Answer]] = {
+_BUILT_IN: Mapping[str, Callable[[Sequence[str]], CommandOutput]] = {
     "cat": _cat,
     "grep": _grep,
     "ls": _ls,
@@ -157,10 +172,11 @@ _OWN: Mapping[str, Callable[[Sequence[str]], Answer]] = {
 }
 
 
-def _run(question: Question, answers: dict[str, Answer]) -> None:
+def _run(command: NodeCommand, outputs: dict[str, CommandOutput]) -> None:
+    program = command.words[0]
     try:
         process = subprocess.Popen(
-            question.words,
+            command.words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -170,42 +186,56 @@ def _run(question: Question, answers: dict[str, Answer]) -> None:
             start_new_session=True,
         )
     except OSError as error:
-        answers[question.line] = Answer("", f"{question.words[0]}: {error.strerror}")
+        outputs[command.line] = CommandOutput("", f"{program}: {error.strerror}")
         return
     try:
-        output, errors = process.communicate(timeout=question.limit_s)
+        output, errors = process.communicate(timeout=command.timeout_s)
     except subprocess.TimeoutExpired:
-        answers[question.line] = Answer("", _late(question))
+        outputs[command.line] = CommandOutput("", _timeout_error(command))
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         return
-    said = (errors.strip() or output.strip()).splitlines()
-    trouble = f"{question.words[0]} ended with {process.returncode}: {said[-1] if said else 'no message'}"
-    answers[question.line] = Answer(output, trouble if process.returncode else "")
+    if process.returncode == 0:
+        outputs[command.line] = CommandOutput(output)
+        return
+    messages = (errors.strip() or output.strip()).splitlines()
+    message = messages[-1] if messages else "no message"
+    outputs[command.line] = CommandOutput(output, f"{program} ended with {process.returncode}: {message}")
 
 
-def _late(question: Question) -> str:
-    return f"{question.words[0]} did not answer within {question.limit_s:g} s"
+def _timeout_error(command: NodeCommand) -> str:
+    return f"{command.words[0]} did not answer within {command.timeout_s:g} s"
 
 
-def to_transcript(answers: Mapping[str, Answer]) -> str:
-    """Questions and answers as text: ``$ question``, its output, and ``! trouble`` where there is some."""
-    parts = []
-    for line in sorted(answers):
-        answer = answers[line]
-        trouble = f"! {answer.trouble}\n" if answer.trouble else ""
-        text = answer.text if answer.text.endswith("\n") or not answer.text else f"{answer.text}\n"
-        parts.append(f"$ {line}\n{text}{trouble}")
-    return "".join(parts)
+def to_transcript(outputs: Mapping[str, CommandOutput]) -> str:
+    """Transcript of outputs: ``$ command``, its standard output, and ``! error`` for a failed command."""
+    lines = []
+    for command_line in sorted(outputs):
+        output = outputs[command_line]
+        lines.append(f"$ {command_line}\n")
+        lines.append(output.text)
+        if output.text and not output.text.endswith("\n"):
+            lines.append("\n")
+        if output.error:
+            lines.append(f"! {output.error}\n")
+    return "".join(lines)
 
 
-def from_transcript(text: str) -> dict[str, Answer]:
-    """The answers of a transcript."""
-    found: dict[str, Answer] = {}
-    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        line, _, said = part.partition("\n")
-        lines = said.splitlines(keepends=True)
-        troubles = [each[2:].strip() for each in lines if each.startswith("! ")]
-        output = "".join(each for each in lines if not each.startswith("! "))
-        found[line] = Answer(output, troubles[-1] if troubles else "")
-    return found
+def from_transcript(transcript: str) -> dict[str, CommandOutput]:
+    """Outputs of a transcript by command line."""
+    outputs: dict[str, CommandOutput] = {}
+    for section in re.split(r"^\$ ", transcript, flags=re.MULTILINE)[1:]:
+        command_line, _, body = section.partition("\n")
+        outputs[command_line] = _transcribed_output(body)
+    return outputs
+
+
+def _transcribed_output(body: str) -> CommandOutput:
+    lines = []
+    error = ""
+    for line in body.splitlines(keepends=True):
+        if line.startswith("! "):
+            error = line[2:].strip()
+        else:
+            lines.append(line)
+    return CommandOutput("".join(lines), error)

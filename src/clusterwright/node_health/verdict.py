@@ -1,4 +1,4 @@
-"""The verdict on a node: what was looked at, what was found, and whether a job may start."""
+"""Verdict on a node: its checks, and whether the node is fit to run a job."""
 
 from __future__ import annotations
 
@@ -11,49 +11,63 @@ PREFIX = "node-health: "
 
 
 class Check(NamedTuple):
-    """One thing that was looked at; ``reason`` says what is wrong, "" where nothing is."""
+    """Result of one check."""
 
     name: str
     observed: str
     expected: str
     reason: str
+    """Why the check failed; "" for a passed check."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether the check passed."""
         return not self.reason
+
+    def to_json(self) -> dict[str, Any]:
+        """Fields of the check in a verdict or a record."""
+        return {**self._asdict(), "ok": self.ok}
 
 
 Expected = Mapping[str, Any]
-"""What the plan says of a node: the files health.json and health-node.json, read and merged."""
+"""Expected state of a node: the merged content of health.json and health-node.json."""
 
 
-def check(name: str, observed: object, expected: object, wrong: Iterable[str] = ()) -> Check:
-    """A check with the reasons in ``wrong`` joined; without any it is passed."""
-    return Check(name=name, observed=str(observed), expected=str(expected), reason="; ".join(wrong))
+def check(name: str, observed: object, expected: object, reasons: Iterable[str] = (), error: str = "") -> Check:
+    """A check, failed for any of ``reasons``; an ``error`` of the command behind it replaces them."""
+    reason = error or "; ".join(reasons)
+    return Check(name=name, observed=str(observed), expected=str(expected), reason=reason)
 
 
 def verdict_of(node: str, checks: Iterable[Check]) -> dict[str, Any]:
-    """The verdict as it is written in JSON; ``reason`` is short enough for Slurm."""
-    found = list(checks)
-    failed = [each for each in found if not each.ok]
+    """Verdict as written in JSON, with a ``reason`` short enough for Slurm."""
+    results = list(checks)
+    failed = [result for result in results if not result.ok]
     return {
         "ok": not failed,
         "node": node,
         "reason": reason_of(failed),
-        "checks": [{**each._asdict(), "ok": each.ok} for each in found],
+        "checks": [result.to_json() for result in results],
     }
 
 
 def reason_of(failed: Iterable[Check]) -> str:
-    """Why a node is drained, in at most REASON_BYTES bytes of plain ASCII; "" for no reason."""
+    """Slurm's drain reason for the failed checks: at most REASON_BYTES bytes of ASCII; "" without a failed check."""
     failures = list(failed)
     if not failures:
         return ""
-    text = PREFIX + ", ".join(f"{each.name} ({each.reason})" for each in failures)
-    # Quotes and line ends would end the argument that scontrol reads.
-    plain = "".join(char if " " <= char <= "~" and char not in "\"'\\" else " " for char in text)
-    if len(plain) <= REASON_BYTES:
-        return plain
-    more = f" ... {len(failures)} checks failed"
-    return plain[: REASON_BYTES - len(more)] + more
+    causes = ", ".join(f"{failure.name} ({failure.reason})" for failure in failures)
+    reason = _printable_ascii(PREFIX + causes)
+    if len(reason) <= REASON_BYTES:
+        return reason
+    ending = f" ... {len(failures)} checks failed"
+    return reason[: REASON_BYTES - len(ending)] + ending
+
+
+def _printable_ascii(text: str) -> str:
+    """Text with blanks for quotes, line ends and non-ASCII characters: a quote would end scontrol's argument."""
+    characters = []
+    for character in text:
+        is_safe = " " <= character <= "~" and character not in "\"'\\"
+        characters.append(character if is_safe else " ")
+    return "".join(characters)

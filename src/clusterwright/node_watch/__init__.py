@@ -1,4 +1,4 @@
-"""The isolation watch: a program that nodes run by themselves, with Python's standard library and openssl.
+"""The isolation watch: a program that runs on nodes, in Python's standard library, with openssl.
 
-Its modules go to nodes as they are, beside those of the node check; they import only these.
+Nodes get its modules unchanged beside those of the node check; they import only these.
 """

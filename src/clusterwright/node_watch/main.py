@@ -1,4 +1,4 @@
-"""The isolation watch's command line: look once, leave a signed record."""
+"""Command line of the isolation watch: one check, one signed record."""
 
 from __future__ import annotations
 
@@ -10,47 +10,49 @@ import time
 from typing import Any
 
 from clusterwright.node_watch.record import RecordError, append
-from clusterwright.node_watch.watch import look, words_of
+from clusterwright.node_watch.watch import failures, look
 
 FOLDER = "/etc/clusterwright"
 CLOSED, OPEN, UNABLE = 0, 1, 2
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Look once. Exit status 0 when the node is closed as rendered, 1 when not, 2 when no record could be left."""
-    asked = _parser().parse_args(arguments)
+    """Check the isolation once. Exit status 0 for an isolated node, 1 for an open one, 2 without a record."""
+    options = _parser().parse_args(arguments)
     try:
-        expected = _read(asked.expected, "health-node.json")
-        watch = _read(asked.expected, "isolation-watch.json")
-        sight = look(expected, watch["egress"])
+        expected = _read(options.expected, "health-node.json")
+        watch = _read(options.expected, "isolation-watch.json")
+        isolation = look(expected, watch["egress"])
         entry = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "node": expected["node"],
-            "ok": all(each.ok for each in sight.checks),
-            "checks": [{**each._asdict(), "ok": each.ok} for each in sight.checks],
-            "differences": list(sight.differences),
+            "ok": all(result.ok for result in isolation.checks),
+            "checks": [result.to_json() for result in isolation.checks],
+            "differences": list(isolation.differences),
         }
-        line = append(asked.record, asked.key, entry)
+        record = append(options.record, options.key, entry)
     except (OSError, ValueError, KeyError, RecordError) as error:
         print(f"isolation-watch: no record: {error}", file=sys.stderr)
         return UNABLE
-    # The journal goes to the log servers, which so know how many records there must be.
-    print(f"record {line['sequence']} {'ok' if line['ok'] else 'WRONG'} digest {line['digest']}")
-    for text in (*words_of(sight.checks), *sight.differences):
-        print(text)
-    return CLOSED if line["ok"] else OPEN
+    # The journal goes to the log servers, so a removed record leaves a gap in its sequence numbers there.
+    print(f"record {record['sequence']} {'ok' if record['ok'] else 'WRONG'} digest {record['digest']}")
+    for message in (*failures(isolation.checks), *isolation.differences):
+        print(message)
+    return CLOSED if record["ok"] else OPEN
 
 
 def _read(folder: str, name: str) -> dict[str, Any]:
     with open(os.path.join(folder, name), encoding="utf-8") as stream:
-        found: dict[str, Any] = json.load(stream)
-    return found
+        content: dict[str, Any] = json.load(stream)
+    return content
 
 
 def _parser() -> argparse.ArgumentParser:
     credentials = os.environ.get("CREDENTIALS_DIRECTORY", "/etc/credstore")
-    parser = argparse.ArgumentParser(prog="isolation-watch", description="Says whether this node is closed, and signs.")
-    parser.add_argument("--expected", default=FOLDER, help="the folder with health-node.json and isolation-watch.json")
-    parser.add_argument("--record", default="/var/lib/clusterwright/isolation.jsonl", help="the log of records")
+    parser = argparse.ArgumentParser(
+        prog="isolation-watch", description="Check this node's isolation and write a signed record."
+    )
+    parser.add_argument("--expected", default=FOLDER, help="folder of health-node.json and isolation-watch.json")
+    parser.add_argument("--record", default="/var/lib/clusterwright/isolation.jsonl", help="log of the records")
     parser.add_argument("--key", default=os.path.join(credentials, "isolation-watch"), help="private Ed25519 key, PEM")
     return parser

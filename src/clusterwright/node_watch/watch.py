@@ -1,4 +1,4 @@
-"""What a node looks at again and again: its packet filter, its routes, and whether the internet answers."""
+"""Isolation of a node: its packet filter, its routes, and connections to the internet."""
 
 from __future__ import annotations
 
@@ -8,59 +8,73 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from clusterwright.node_health.isolation import isolation_checks, listed_rules
-from clusterwright.node_health.readings import Answer, Readings, ask
+from clusterwright.node_health.readings import CommandOutput, Readings, run_commands
 from clusterwright.node_health.verdict import Check, Expected, check
 
-_COMMAND_S = 20.0  # nobody waits for the watch, unlike for a job's prolog
-_ANSWER_S = 2.0
+_COMMAND_TIMEOUT_S = 20.0  # no job waits for the watch, unlike for the node check
+_CONNECT_TIMEOUT_S = 2.0
 _LIST = ("nft", "--stateless", "list")
-_MOST_LINES = 40
+_MAXIMUM_DIFFERENCES = 40
 
 
-class Sight(NamedTuple):
-    """What was found: the checks, and the lines by which the running rules differ from the file's."""
+class Isolation(NamedTuple):
+    """Observed isolation of a node."""
 
     checks: Sequence[Check]
     differences: Sequence[str]
+    """Lines of the running rules (``+``) and of the rendered file (``-``) that the other lacks."""
 
 
-def look(expected: Expected, probes: Iterable[Mapping[str, Any]]) -> Sight:
-    """Look once. ``expected`` is what the node check knows of the node, ``probes`` are addresses with TCP ports."""
+class _Listings(NamedTuple):
+    """nft's listings of the packet filter."""
+
+    rendered: CommandOutput
+    """Of the file, loaded into an empty network namespace."""
+    running: CommandOutput
+
+
+def look(expected: Expected, probes: Iterable[Mapping[str, Any]]) -> Isolation:
+    """Check the isolation once. ``expected`` is the node check's expected state, ``probes`` are addresses and ports."""
+    # A run without any output collects the commands.
     nothing_read = Readings({})
-    _all(nothing_read, expected)
-    answers = ask(question._replace(limit_s=_COMMAND_S) for question in nothing_read.missed.values())
-    checks = [*isolation_checks(Readings(answers), expected), _egress(probes)]
-    return Sight(checks, _differences(*_listings(Readings(answers), expected)))
+    list(isolation_checks(nothing_read, expected))
+    _listings(nothing_read, expected)
+    outputs = run_commands(nothing_read.missing.values(), minimum_timeout_s=_COMMAND_TIMEOUT_S)
+    readings = Readings(outputs)
+    checks = [*isolation_checks(readings, expected), _egress(probes)]
+    return Isolation(checks=checks, differences=_differences(_listings(readings, expected)))
 
 
-def _all(readings: Readings, expected: Expected) -> None:
-    list(isolation_checks(readings, expected))
-    _listings(readings, expected)
+def _listings(readings: Readings, expected: Expected) -> _Listings:
+    path = expected["filter"]["path"]
+    listing = (*_LIST, *listed_rules(expected["filter"]))
+    rendered = readings.run("unshare", "--net", "sh", "-c", f"nft --file {path} && {' '.join(listing)}")
+    return _Listings(rendered=rendered, running=readings.run(*listing))
 
 
-def _listings(readings: Readings, expected: Expected) -> tuple[Answer, Answer]:
-    """The rules as the file has them, loaded into an empty network namespace, and the running ones."""
-    path, listing = expected["filter"]["path"], (*_LIST, *listed_rules(expected["filter"]))
-    meant = readings.run("unshare", "--net", "sh", "-c", f"nft --file {path} && {' '.join(listing)}")
-    return meant, readings.run(*listing)
-
-
-def _differences(meant: Answer, running: Answer) -> list[str]:
-    lines = difflib.unified_diff(meant.text.splitlines(), running.text.splitlines(), lineterm="", n=0)
-    found = [f"{line[0]} {line[1:].strip()}" for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")]
-    return found[:_MOST_LINES]
+def _differences(listings: _Listings) -> list[str]:
+    rendered, running = listings.rendered.text.splitlines(), listings.running.text.splitlines()
+    differences = []
+    for line in difflib.unified_diff(rendered, running, lineterm="", n=0):
+        is_header = line.startswith(("+++", "---"))
+        if line.startswith(("+", "-")) and not is_header:
+            differences.append(f"{line[0]} {line[1:].strip()}")
+    return differences[:_MAXIMUM_DIFFERENCES]
 
 
 def _egress(probes: Iterable[Mapping[str, Any]]) -> Check:
-    """Connections to the internet, none of which may come about."""
-    wrong = [f"{probe['address']} port {probe['port']} answers" for probe in probes if _answers(probe)]
-    return check("egress", "see reason" if wrong else "none answers", "none answers", wrong)
+    """Attempted connections to the internet; all of them have to fail."""
+    reasons = []
+    for probe in probes:
+        if _is_reachable(probe["address"], probe["port"]):
+            reasons.append(f"{probe['address']} port {probe['port']} answers")
+    return check("egress", "see reason" if reasons else "none answers", "none answers", reasons)
 
 
-def _answers(probe: Mapping[str, Any]) -> bool:
-    """True when somebody is there: a connection, or a refusal that came from outside."""
+def _is_reachable(address: str, port: int) -> bool:
+    """Whether a host answers: with a connection, or with a refusal, which is an answer from outside too."""
     try:
-        with socket.create_connection((probe["address"], probe["port"]), timeout=_ANSWER_S):
+        with socket.create_connection((address, port), timeout=_CONNECT_TIMEOUT_S):
             return True
     except ConnectionRefusedError:
         return True
@@ -68,6 +82,6 @@ def _answers(probe: Mapping[str, Any]) -> bool:
         return False
 
 
-def words_of(checks: Iterable[Check]) -> Iterator[str]:
-    """What is wrong, one line for each failed check."""
-    return (f"{each.name}: {each.reason}" for each in checks if not each.ok)
+def failures(checks: Iterable[Check]) -> Iterator[str]:
+    """Name and reason of each failed check."""
+    return (f"{result.name}: {result.reason}" for result in checks if not result.ok)
