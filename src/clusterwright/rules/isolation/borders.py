@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from functools import partial
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from clusterwright.finding import Severity
+from clusterwright.plan.ports import Allocation
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.hardware.cages import PortMode
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.hardware.systems import system_of, systems
-from clusterwright.spec.isolation import Border
+from clusterwright.spec.isolation import Border, Flow, Zone
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.zone_reach import is_outside, is_whole_internet
+
+_NEXT_CAGE = "the cage next to it"
 
 
 @rule("CW534", Severity.ERROR)
@@ -49,15 +52,25 @@ def impossible_border(subject: Subject) -> Iterator[Problem]:
 def unreachable_outside(subject: Subject) -> Iterator[Problem]:
     """Outside zones with a flow and without a border."""
     spec = subject.spec
-    named = set(chain.from_iterable(border.zones for border in spec.borders))
-    if spec.borders:
-        for zone in spec.zones:
-            if is_whole_internet(zone):
-                continue  # CW515
-            flow = next((flow for flow in spec.flows if zone.name in (flow.source, flow.target)), None)
-            if zone.prefixes and is_outside(spec, zone) and zone.name not in named and flow is not None:
-                message = f"Zone {zone.name} lies outside, and no border leads there: flow {flow.name} goes nowhere."
-                yield Problem((*zone.path, "name"), message, "Add it to the `zones` of a border.")
+    bordered = set(chain.from_iterable(border.zones for border in spec.borders))
+    if not spec.borders:
+        return
+    for zone in spec.zones:
+        if is_whole_internet(zone):
+            continue  # CW515
+        flow = _first_flow(spec, zone)
+        if not zone.prefixes or not is_outside(spec, zone):
+            continue
+        if flow is not None and zone.name not in bordered:
+            message = f"Zone {zone.name} lies outside, and no border leads there: flow {flow.name} goes nowhere."
+            yield Problem((*zone.path, "name"), message, "Add it to the `zones` of a border.")
+
+
+def _first_flow(spec: ClusterSpec, zone: Zone) -> Flow | None:
+    for flow in spec.flows:
+        if zone.name in (flow.source, flow.target):
+            return flow
+    return None
 
 
 def _without_session(border: Border, fabric: Fabric) -> Iterator[Problem]:
@@ -87,107 +100,122 @@ def _stopped(spec: ClusterSpec) -> Iterator[Problem]:
 def _doubled(spec: ClusterSpec) -> Iterator[Problem]:
     """Borders with a link network overlapping another border's."""
     for index, border in enumerate(spec.borders):
+        network = border.address.network
         for other in spec.borders[:index]:
-            same = border.address.version == other.address.version
-            if same and border.address.network.overlaps(other.address.network):
-                message = f"{border.address.network} overlaps {other.address.network}, the link of border {other.name}."
+            is_same_version = border.address.version == other.address.version
+            if is_same_version and network.overlaps(other.address.network):
+                message = f"{network} overlaps {other.address.network}, the link of border {other.name}."
                 yield Problem((*border.path, "address"), message, "Give each link a network of its own.")
                 break
 
 
 def _cabled(subject: Subject) -> Iterator[Problem]:
     """Borders at ports assigned to cables, or in a cage not running at their speed."""
-    spec = subject.spec
-    if spec.borders:
-        for skeleton, allocations in subject.allocations:
-            borders = {seat.name: [b for b in spec.borders if b.device == seat.name] for seat in skeleton.seats}
-            if not any(borders.values()):
-                continue
-            for seat, allocation in zip(skeleton.seats, allocations, strict=True):
-                for border in borders[seat.name]:
-                    used = frozenset(allocation.down + allocation.up)
-                    model = skeleton.fabric.tiers[seat.tier].model
-                    if border.port in used:
-                        message = f"{border.device} {border.port} is taken by a cable of {skeleton.fabric.name}."
-                        yield Problem((*border.path, "port"), message, "Name a port that is free.")
-                        continue
-                    bordered = {other.port: other.speed_gbps for other in borders[seat.name] if other is not border}
-                    speeds = partial(_speeds, subject, seat.name, bordered)
-                    beside = _in_the_way(model, border, used | bordered.keys(), speeds, allocation.taken)
-                    if beside is not None:
-                        message = (
-                            f"{border.device} {border.port} cannot run at {border.speed_gbps} Gb/s beside {beside}."
-                        )
-                        yield Problem((*border.path, "port"), message, "Name a port of a cage that nothing else uses.")
+    if not subject.spec.borders:
+        return
+    borders: dict[str, list[Border]] = defaultdict(list)
+    for border in subject.spec.borders:
+        borders[border.device].append(border)
+    for skeleton, allocations in subject.allocations:
+        for seat, allocation in zip(skeleton.seats, allocations, strict=True):
+            for border in borders.get(seat.name, ()):
+                if border.port in (*allocation.down, *allocation.up):
+                    message = f"{border.device} {border.port} is taken by a cable of {skeleton.fabric.name}."
+                    yield Problem((*border.path, "port"), message, "Name a port that is free.")
+                    continue
+                neighbours = [other for other in borders[seat.name] if other is not border]
+                model = skeleton.fabric.tiers[seat.tier].model
+                other_use = _in_the_way(subject, model, border, neighbours, allocation)
+                if other_use is not None:
+                    speed = border.speed_gbps
+                    message = f"{border.device} {border.port} cannot run at {speed} Gb/s beside {other_use}."
+                    yield Problem((*border.path, "port"), message, "Name a port of a cage that nothing else uses.")
 
 
-def _speeds(subject: Subject, switch: str, bordered: Mapping[str, int]) -> Mapping[str, int]:
-    """The speeds at a switch's ports in Gb/s, by building the plan."""
+def _speeds(subject: Subject, switch: str) -> Mapping[str, int]:
+    """The speeds of a switch's cabled ports in Gb/s, by building the plan."""
     speeds: dict[str, int] = {}
     for cable in subject.plan.cables_of.get(switch, ()):
         for end in (cable.a, cable.b):
             if end.device == switch:
                 speeds[end.port] = cable.speed_gbps
-    return speeds | dict(bordered)
+    return speeds
 
 
 def _in_the_way(
-    model: HardwareModel,
-    border: Border,
-    others: AbstractSet[str],
-    speeds: Callable[[], Mapping[str, int]],
-    taken: AbstractSet[tuple[str, int]],
+    subject: Subject, model: HardwareModel, border: Border, neighbours: Sequence[Border], allocation: Allocation
 ) -> str | None:
-    """Another use of the border port's cage, or of the cage next to it, excluding the border's speed."""
+    """Another use of the border port's cage, or of the cage next to it, excluding the border's speed.
+
+    ``neighbours`` are the other borders of the switch.
+    """
+    used = {*allocation.down, *allocation.up, *(other.port for other in neighbours)}
     for block in model.blocks:
         for index, cage in enumerate(block.cages):
-            if not any(border.port in mode.ports(cage) for mode in block.modes):
+            cage_ports = set(chain.from_iterable(mode.ports(cage) for mode in block.modes))
+            if border.port not in cage_ports:
                 continue
-            beside = others & set(chain.from_iterable(mode.ports(cage) for mode in block.modes))
-            running = speeds() if beside else {}
-            beside &= running.keys()
-            able = [mode for mode in block.modes if mode.speed_gbps == border.speed_gbps]
-            if any(running[name] != border.speed_gbps for name in beside) or (
-                beside and not any({border.port, *beside} <= {*mode.ports(cage)} for mode in able)
-            ):
-                return min(beside)
-            if not beside and (block.name, index) in taken:
-                return "the cage next to it"
-            if able and all((mode.disables, index) in taken for mode in able if border.port in mode.ports(cage)):
-                return "the cage next to it"
+            running: dict[str, int] = {}
+            if used & cage_ports:
+                speeds = {**_speeds(subject, border.device), **{other.port: other.speed_gbps for other in neighbours}}
+                running = {port: speeds[port] for port in used & cage_ports if port in speeds}
+            modes = [mode for mode in block.modes if mode.speed_gbps == border.speed_gbps]
+            if running and not _runs_beside(border, running, modes, cage):
+                return min(running)
+            if not running and (block.name, index) in allocation.taken:
+                return _NEXT_CAGE
+            disabled = [(mode.disables, index) for mode in modes if border.port in mode.ports(cage)]
+            if modes and allocation.taken.issuperset(disabled):
+                return _NEXT_CAGE
     return None
+
+
+def _runs_beside(border: Border, running: Mapping[str, int], modes: Sequence[PortMode], cage: str) -> bool:
+    """True if one of ``modes`` has the border's port and the ``running`` ones of a cage at one speed."""
+    if any(speed != border.speed_gbps for speed in running.values()):
+        return False
+    ports = {border.port, *running}
+    return any(ports.issubset(mode.ports(cage)) for mode in modes)
 
 
 def _misplaced(border: Border, fabric: Fabric, model: HardwareModel) -> Iterator[Problem]:
     system = system_of(model)
     if system is None or not system.has_borders:
-        able = " or ".join(system.title for system in systems().values() if system.has_borders)
-        message = f"{border.device} runs {model.network_os}; borders are rendered for {able}."
-        yield Problem((*border.path, "device"), message, f"Name a switch that runs {able}.")
-    speeds: dict[str, set[int]] = {}
+        supported = " or ".join(system.title for system in systems().values() if system.has_borders)
+        message = f"{border.device} runs {model.network_os}; borders are rendered for {supported}."
+        yield Problem((*border.path, "device"), message, f"Name a switch that runs {supported}.")
+    yield from _wrong_port(border, model)
+    yield from _wrong_address(border, fabric)
+
+
+def _wrong_port(border: Border, model: HardwareModel) -> Iterator[Problem]:
+    speeds: dict[str, set[int]] = defaultdict(set)
     for block in model.blocks:
         for mode in block.modes:
             for port in block.port_names(mode):
-                speeds.setdefault(port, set()).add(mode.speed_gbps)
+                speeds[port].add(mode.speed_gbps)
     if border.port not in speeds:
         yield unknown("port", border.port, speeds, (*border.path, "port"), border.device)
     elif border.speed_gbps not in speeds[border.port]:
         message = f"{border.device} {border.port} does not run at {border.speed_gbps} Gb/s."
-        speeds_shown = ", ".join(str(speed) for speed in sorted(speeds[border.port]))
-        yield Problem((*border.path, "speed_gbps"), message, f"Write a speed that the port has: {speeds_shown}.")
+        choices = ", ".join(str(speed) for speed in sorted(speeds[border.port]))
+        yield Problem((*border.path, "speed_gbps"), message, f"Write a speed that the port has: {choices}.")
+
+
+def _wrong_address(border: Border, fabric: Fabric) -> Iterator[Problem]:
     if fabric.addressing is None:
         message = f"{fabric.name} has no addresses, and so no routes to exchange."
         yield Problem((*border.path, "device"), message, "Name a switch of an Ethernet fabric.")
-    elif fabric.addressing.hosts.version != border.address.version:
-        message = (
-            f"{border.address} is IPv{border.address.version}, {fabric.name} is IPv{fabric.addressing.hosts.version}."
-        )
+        return
+    version = border.address.version
+    if fabric.addressing.hosts.version != version:
+        message = f"{border.address} is IPv{version}, {fabric.name} is IPv{fabric.addressing.hosts.version}."
         yield Problem((*border.path, "address"), message, "Write both ends in the IP version of the fabric.")
-    elif any(
-        pool.version == border.address.version and border.address.network.overlaps(pool)
-        for _, pool in fabric.addressing.pools
-    ):
-        message = f"{border.address.network} lies within the addresses of {fabric.name}."
+        return
+    network = border.address.network
+    pools = [pool for _, pool in fabric.addressing.pools if pool.version == version]
+    if any(network.overlaps(pool) for pool in pools):
+        message = f"{network} lies within the addresses of {fabric.name}."
         yield Problem((*border.path, "address"), message, "Choose a link network that no pool holds.")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.attachment import attached_nics
 from clusterwright.spec.image import FILTER, Bridge, Image
 from clusterwright.spec.isolation import Network
 from clusterwright.spec.model import ClusterSpec
@@ -51,14 +52,13 @@ def _clash(bridge: Bridge, names: dict[str, str], networks: list[tuple[Network, 
 
 def _interfaces(spec: ClusterSpec, image: Image) -> dict[str, str]:
     """The interfaces with an address on an image's nodes, each with a phrase describing it."""
-    groups = {group.name: group for group in spec.node_groups if group.image == image.name}
+    groups = {group.name for group in spec.node_groups if group.image == image.name}
     interfaces: dict[str, str] = {}
     for fabric in spec.fabrics:
         if fabric.addressing is None:
             continue
         for attach in fabric.attach:
-            group = groups.get(attach.nodes or "")
-            nics = group.model.nic_group(attach.nics or "") if group is not None else None
+            nics = attached_nics(spec, attach) if attach.nodes in groups else None
             if nics is None:
                 continue
             for nic in nics.nics:

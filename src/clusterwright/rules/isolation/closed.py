@@ -10,7 +10,6 @@ from clusterwright.finding import Severity
 from clusterwright.rules.isolation.flows import promised
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.isolation import MANAGEMENT
-from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.text_lines import texts_in
 from clusterwright.spec.zone_reach import covers, zones_of
 
@@ -107,13 +106,10 @@ def closed_by_edges_alone(subject: Subject) -> Iterator[Problem]:
 def fabric_in_no_zone(subject: Subject) -> Iterator[Problem]:
     """Fabrics with addresses and without a zone, in a spec with zones."""
     spec = subject.spec
-    if spec.zones:
-        for fabric in spec.fabrics:
-            if fabric.addressing is not None and not _is_covered(spec, fabric.name):
-                message = f"No zone covers {fabric.name}: its switches filter nothing."
-                yield Problem((*fabric.path, "name"), message, f"Add {fabric.name} to the `fabrics` of a zone.")
-
-
-def _is_covered(spec: ClusterSpec, name: str) -> bool:
-    fabric = spec.fabric(name)
-    return fabric is not None and any(covers(spec, zone, fabric) for zone in spec.zones)
+    if not spec.zones:
+        return
+    for fabric in spec.fabrics:
+        if fabric.addressing is None or any(covers(spec, zone, fabric) for zone in spec.zones):
+            continue
+        message = f"No zone covers {fabric.name}: its switches filter nothing."
+        yield Problem((*fabric.path, "name"), message, f"Add {fabric.name} to the `fabrics` of a zone.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
@@ -47,11 +46,12 @@ def undeclared(subject: Subject) -> Iterator[Problem]:
 def in_clear(subject: Subject) -> Iterator[Problem]:
     """Mounts of datasets with protection none."""
     for mount, protection in _clear(subject.spec):
-        data = next((dataset.name for dataset in subject.spec.datasets if dataset.mount == mount.name), None)
-        if data is not None:
-            message = f"Dataset {data} is read through {mount.mountpoint} in clear."
-            hint = "Choose rpc-with-mtls, krb5p or client-side-aead."
-            yield Problem((*protection.path, "kind"), message, hint)
+        for dataset in subject.spec.datasets:
+            if dataset.mount == mount.name:
+                message = f"Dataset {dataset.name} is read through {mount.mountpoint} in clear."
+                hint = "Choose rpc-with-mtls, krb5p or client-side-aead."
+                yield Problem((*protection.path, "kind"), message, hint)
+                break
 
 
 @rule("CW558", Severity.WARNING)
@@ -60,15 +60,18 @@ def decided_in_clear(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     with_gpus = {group.name for group in spec.node_groups if group.model.gpus is not None}
     for mount, protection in _clear(spec):
-        reading = next((name for name in mount.nodes if name in with_gpus), None)
-        if reading is not None and all(dataset.mount != mount.name for dataset in spec.datasets):
-            who = owner_in_clear(spec, mount)
-            message = f"{mount.mountpoint} reaches the GPUs of {reading} in clear: {protection.reason}"
-            full_message = f"{message} ({f'{who} answers for it' if who else 'no owner is named'})."
+        gpu_groups = [name for name in mount.nodes if name in with_gpus]
+        if not gpu_groups or any(dataset.mount == mount.name for dataset in spec.datasets):
+            continue
+        owner = owner_in_clear(spec, mount)
+        if owner:
+            responsibility = f"{owner} answers for it"
             hint = "Choose rpc-with-mtls, krb5p or client-side-aead, or keep it as long as the reason holds."
-            yield Problem(
-                (*protection.path, "kind"), full_message, hint if who else "Name who decided so under `owner`."
-            )
+        else:
+            responsibility = "no owner is named"
+            hint = "Name who decided so under `owner`."
+        message = f"{mount.mountpoint} reaches the GPUs of {gpu_groups[0]} in clear: {protection.reason}"
+        yield Problem((*protection.path, "kind"), f"{message} ({responsibility}).", hint)
 
 
 def _clear(spec: ClusterSpec) -> Iterator[tuple[Mount, Protection]]:
@@ -81,24 +84,29 @@ def _clear(spec: ClusterSpec) -> Iterator[tuple[Mount, Protection]]:
 def contradicting_options(subject: Subject) -> Iterator[Problem]:
     """Options and file system types not supporting the declared protection."""
     for mount in subject.spec.mounts:
-        if mount.protection is None:
+        protection = mount.protection
+        if protection is None:
             continue
-        kind, path = mount.protection.kind, (*mount.path, "options")
-        if kind in RPC_KINDS and not mount.type.startswith("nfs"):
-            message = f"{mount.mountpoint} is of type {mount.type}; {kind} belongs to NFS."
-            yield Problem((*mount.protection.path, "kind"), message, "Choose client-side-aead.")
+        if protection.kind in RPC_KINDS and not mount.type.startswith("nfs"):
+            message = f"{mount.mountpoint} is of type {mount.type}; {protection.kind} belongs to NFS."
+            yield Problem((*protection.path, "kind"), message, "Choose client-side-aead.")
             continue
-        options = dict(option.partition("=")[::2] for option in mount.options)
-        name, value = WANTED_OPTION.get(kind, ("", ""))
-        if name in options and options[name] != value:
-            message = f"{mount.mountpoint} is to have {kind}, but asks for {name}={options[name]}."
-            yield Problem(path, message, f'Write "{name}={value}", or leave it out.')
-        if kind in TLS_KINDS and options.get("proto", "tcp") not in ("tcp", "tcp6"):
-            message = f"{mount.mountpoint} is to have {kind}, which does not run over {options['proto']}."
-            yield Problem(path, message, 'Write "proto=tcp".')
-        if kind not in TLS_KINDS and options.get("xprtsec", "none") != "none":
-            message = f"{mount.mountpoint} asks for xprtsec={options['xprtsec']}, but its protection is {kind}."
-            yield Problem(path, message, "Correct the protection.")
+        yield from _wrong_options(mount, protection.kind)
+
+
+def _wrong_options(mount: Mount, kind: str) -> Iterator[Problem]:
+    path = (*mount.path, "options")
+    options = dict(option.partition("=")[::2] for option in mount.options)
+    name, value = WANTED_OPTION.get(kind, ("", ""))
+    if name in options and options[name] != value:
+        message = f"{mount.mountpoint} is to have {kind}, but asks for {name}={options[name]}."
+        yield Problem(path, message, f'Write "{name}={value}", or leave it out.')
+    if kind in TLS_KINDS and options.get("proto", "tcp") not in ("tcp", "tcp6"):
+        message = f"{mount.mountpoint} is to have {kind}, which does not run over {options['proto']}."
+        yield Problem(path, message, 'Write "proto=tcp".')
+    if kind not in TLS_KINDS and options.get("xprtsec", "none") != "none":
+        message = f"{mount.mountpoint} asks for xprtsec={options['xprtsec']}, but its protection is {kind}."
+        yield Problem(path, message, "Correct the protection.")
 
 
 @rule("CW543", Severity.ERROR)
@@ -113,29 +121,39 @@ def tls_without_ground(subject: Subject) -> Iterator[Problem]:
             yield Problem((*mount.protection.path, "kind"), message, "Add `encryption: {tls: ...}`.")
         for image in _images(spec, mount):
             if TLS_UNIT in image.masked_units:
-                message = f"{image.name} masks {TLS_UNIT}, which {mount.mountpoint} needs."
-                yield Problem((*image.path, "units", "mask"), message, "Remove it from `mask`.")
+                yield _masked(image, TLS_UNIT, mount)
             version = _kernel_version(image)
             if version is not None and version < TLS_KERNEL:
                 message = f"{image.name} has Linux {version[0]}.{version[1]}; {mount.mountpoint} needs 6.5 for TLS."
-                named = image.kernel is not None and image.kernel.version is not None
-                where = "kernel" if named else "distribution"
-                yield Problem((*image.path, where), message, "Choose a kernel of 6.5 or later, or krb5p.")
+                has_kernel_version = image.kernel is not None and image.kernel.version is not None
+                key = "kernel" if has_kernel_version else "distribution"
+                yield Problem((*image.path, key), message, "Choose a kernel of 6.5 or later, or krb5p.")
+
+
+def _masked(image: Image, unit: str, mount: Mount) -> Problem:
+    message = f"{image.name} masks {unit}, which {mount.mountpoint} needs."
+    return Problem((*image.path, "units", "mask"), message, "Remove it from `mask`.")
 
 
 def _images(spec: ClusterSpec, mount: Mount) -> Iterator[Image]:
     """The images of a mount's nodes, each once."""
-    groups = (spec.node_group(name) for name in mount.nodes)
-    names = dict.fromkeys(group.image for group in groups if group is not None and group.image is not None)
-    yield from (image for image in map(spec.image, names) if image is not None)
+    names: dict[str, None] = {}
+    for group_name in mount.nodes:
+        group = spec.node_group(group_name)
+        if group is not None and group.image is not None:
+            names[group.image] = None
+    for name in names:
+        image = spec.image(name)
+        if image is not None:
+            yield image
 
 
 def _kernel_version(image: Image) -> tuple[int, int] | None:
     """Major and minor number of the kernel, by the package's version or the distribution; None for an unknown one."""
-    text = DISTRIBUTION_KERNELS.get(image.distribution.lower(), "")
+    version = DISTRIBUTION_KERNELS.get(image.distribution.lower(), "")
     if image.kernel is not None and image.kernel.version is not None:
-        text = image.kernel.version
-    parts = text.split("-")[0].split(".")
+        version = image.kernel.version
+    parts = version.split("-")[0].split(".")
     if len(parts) < 2 or not (parts[0].isdecimal() and parts[1].isdecimal()):
         return None
     return int(parts[0]), int(parts[1])
@@ -153,23 +171,26 @@ def krb5p_without_realm(subject: Subject) -> Iterator[Problem]:
             yield Problem((*mount.protection.path, "kind"), message, "Add `encryption: {kerberos: ...}`.")
         for image in _images(spec, mount):
             if GSS_UNIT in image.masked_units:
-                message = f"{image.name} masks {GSS_UNIT}, which {mount.mountpoint} needs."
-                yield Problem((*image.path, "units", "mask"), message, "Remove it from `mask`.")
+                yield _masked(image, GSS_UNIT, mount)
 
 
 @rule("CW545", Severity.ERROR)
 def gpudirect_on_encrypted(subject: Subject) -> Iterator[Problem]:
     """Datasets with GPUDirect Storage, and images loading its module, on a protected mount."""
     spec = subject.spec
-    protected = {m.name: m for m in spec.mounts if m.protection is not None and m.protection.kind != CLEAR}
+    protected: dict[str, Mount] = {}
+    for mount in spec.mounts:
+        if mount.protection is not None and mount.protection.kind != CLEAR:
+            protected[mount.name] = mount
     for dataset in spec.datasets:
         if dataset.gpudirect_storage and dataset.mount in protected:
             message = f"{dataset.name} is encrypted on its way; GPUDirect Storage would bypass who decrypts it."
             yield Problem((*dataset.path, "gpudirect_storage"), message, "Leave it out.")
-    images = chain.from_iterable(_images(spec, mount) for mount in protected.values())
-    loading = frozenset(image.name for image in images)
+    mounting_images: set[str] = set()
+    for mount in protected.values():
+        mounting_images.update(image.name for image in _images(spec, mount))
     for image in spec.images:
-        if image.name in loading and GPUDIRECT_MODULE in image.modules:
+        if image.name in mounting_images and GPUDIRECT_MODULE in image.modules:
             path = (*image.path, "modules", image.modules.index(GPUDIRECT_MODULE))
             yield Problem(path, f"{image.name} loads {GPUDIRECT_MODULE} and mounts encrypted data.", "Leave it out.")
 
@@ -203,16 +224,17 @@ def building_links_in_clear(subject: Subject) -> Iterator[Problem]:
 @rule("CW547", Severity.ERROR)
 def macsec_not_supported(subject: Subject) -> Iterator[Problem]:
     """Uplinks with a MACsec cipher not supported at both ends."""
-    spec = subject.spec
     for skeleton in subject.skeleton.fabrics:
-        for tier, above in skeleton.joined_tiers():
-            profile = spec.encryption.profile(tier.up.macsec) if tier.up is not None and tier.up.macsec else None
-            if tier.up is None or profile is None:
+        for lower, upper in skeleton.joined_tiers():
+            if lower.up is None or not lower.up.macsec:
                 continue
-            for end in (tier, above):
-                if not _encrypts(end.model, profile.cipher):
-                    message = f"{end.role} is a {end.model.name}, which does not encrypt with {profile.cipher}."
-                    yield Problem((*tier.up.path, "macsec"), message, "Choose models with `macsec` at both ends.")
+            profile = subject.spec.encryption.profile(lower.up.macsec)
+            if profile is None:
+                continue
+            for tier in (lower, upper):
+                if not _encrypts(tier.model, profile.cipher):
+                    message = f"{tier.role} is a {tier.model.name}, which does not encrypt with {profile.cipher}."
+                    yield Problem((*lower.up.path, "macsec"), message, "Choose models with `macsec` at both ends.")
 
 
 def _encrypts(model: HardwareModel, cipher: str) -> bool:

@@ -52,18 +52,19 @@ def file_server_out_of_reach(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     for mount in spec.mounts:
         for address in mount.server_addresses:
-            path = (*mount.path, "addresses", mount.addresses.index(address)) if mount.addresses else ()
-            place = path or (*mount.path, "server")
+            path = (*mount.path, "server")
+            if mount.addresses:
+                path = (*mount.path, "addresses", mount.addresses.index(address))
             fabric = fabric_around(spec, address)
             if fabric is not None:
                 message = f"{address} is among the addresses of {fabric.name}, which the plan assigns."
                 hint = "Describe the server as a node group (`system`), or give it an address outside."
-                yield Problem(place, message, hint)
+                yield Problem(path, message, hint)
                 continue
             for name in mount.nodes:
                 if address.version not in _versions_of(spec, name):
                     message = f"{name} has no IPv{address.version} address on Ethernet to ask {address} from."
-                    yield Problem(place, message, f"Use an address of the server that {name} has the version of.")
+                    yield Problem(path, message, f"Use an address of the server that {name} has the version of.")
 
 
 def _versions_of(spec: ClusterSpec, node_group: str) -> frozenset[int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from clusterwright.finding import Severity
 from clusterwright.intent.edge_filters import entry_counts
 from clusterwright.plan.model import Plan
+from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.hardware.systems import ONE_ENTRY_EACH, system_of
@@ -101,23 +102,27 @@ def _beyond(subject: Subject, limit: Limit) -> dict[str, _Fullest]:
 def _may_exceed(subject: Subject, limit: Limit) -> bool:
     """True if a switch may exceed the limit, by the skeleton: most specs need no plan for this."""
     bound = subject.filter_bound
-    for fabric in bound.skeleton.fabrics:
-        if fabric.fabric.addressing is None:
+    for skeleton in bound.skeleton.fabrics:
+        fabric = skeleton.fabric
+        if fabric.addressing is None:
             continue
-        version = fabric.fabric.addressing.hosts.version
-        kinds = {
-            (fabric.seats[seat].tier, tuple(sorted(tenants.items())))
-            for seat, tenants in bound.tenants[fabric.fabric.name].items()
-        }
-        for tier, tenants in kinds:
-            model = fabric.fabric.tiers[tier].model
+        version = fabric.addressing.hosts.version
+        for tier, tenants in _switch_kinds(skeleton, bound.tenants[fabric.name]):
+            model = fabric.tiers[tier].model
             system = system_of(model)
             if system is None or system.has_chip_bound:
                 continue
-            room = system.filter_tables or ONE_ENTRY_EACH
-            if bound.entries(fabric.fabric, dict(tenants), system, room) > limit(model, version):
+            tables = system.filter_tables or ONE_ENTRY_EACH
+            if bound.entries(fabric, dict(tenants), system, tables) > limit(model, version):
                 return True
     return False
+
+
+def _switch_kinds(
+    skeleton: FabricSkeleton, tenants_by_seat: Mapping[int, Mapping[str, int]]
+) -> set[tuple[int, tuple[tuple[str, int], ...]]]:
+    """The different combinations of a tier and the node groups behind a switch."""
+    return {(skeleton.seats[seat].tier, tuple(sorted(tenants.items()))) for seat, tenants in tenants_by_seat.items()}
 
 
 def _counted(plan: Plan, limit: Limit) -> dict[str, _Fullest]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from ipaddress import IPv6Network
+from typing import NamedTuple
 
 from clusterwright.finding import Severity
 from clusterwright.intent.needs.file_systems import is_nfs
@@ -76,28 +77,47 @@ def _is_internet(network: Network) -> bool:
 @rule("CW502", Severity.ERROR)
 def zone_overlaps_fabric(subject: Subject) -> Iterator[Problem]:
     """Zone prefixes overlapping the host pools of the cluster's own fabrics."""
-    spec = subject.spec
-    addressed = [(fabric.name, fabric.addressing.hosts) for fabric in spec.fabrics if fabric.addressing]
-    for fabric in spec.fabrics:
-        over_ib = [partition.ipoib for partition in fabric.partitions if partition.ipoib is not None]
-        addressed += [(ipoib.interface, ipoib.network) for ipoib in over_ib]
-    pools = sorted((hosts.version, *network_bounds(hosts), name, str(hosts)) for name, hosts in addressed)
-    starts = [pool[:2] for pool in pools]
-    for zone in spec.zones:
+    pools = sorted(_host_pools(subject.spec))
+    starts = [(pool.version, pool.first) for pool in pools]
+    for zone in subject.spec.zones:
         for index, network in enumerate(zone.prefixes):
             first, last = network_bounds(network)
-            nearest = (
-                bisect_right(starts, (network.version, last)) - 1
-            )  # pools share nothing (CW302): no other can meet
+            # Pools do not overlap (CW302): only the last one beginning before the prefix ends can overlap it.
+            nearest = bisect_right(starts, (network.version, last)) - 1
             if nearest < 0 or _is_internet(network):
                 continue
-            version, _, end, name, hosts = pools[nearest]
-            if version == network.version and first <= end:
+            pool = pools[nearest]
+            if pool.version == network.version and first <= pool.last:
                 yield Problem(
                     (*zone.path, "prefixes", index),
-                    f"{network} of zone {zone.name} overlaps the hosts of {name} ({hosts}).",
-                    f"Choose a prefix outside {hosts}, or name the nodes instead.",
+                    f"{network} of zone {zone.name} overlaps the hosts of {pool.name} ({pool.network}).",
+                    f"Choose a prefix outside {pool.network}, or name the nodes instead.",
                 )
+
+
+class _HostPool(NamedTuple):
+    """The first and last address of a fabric's hosts as numbers, its name, and the network as text."""
+
+    version: int
+    first: int
+    last: int
+    name: str
+    network: str
+
+
+def _host_pools(spec: ClusterSpec) -> Iterator[_HostPool]:
+    for fabric in spec.fabrics:
+        if fabric.addressing is not None:
+            yield _host_pool(fabric.name, fabric.addressing.hosts)
+    for fabric in spec.fabrics:
+        for partition in fabric.partitions:
+            if partition.ipoib is not None:
+                yield _host_pool(partition.ipoib.interface, partition.ipoib.network)
+
+
+def _host_pool(name: str, network: Network) -> _HostPool:
+    first, last = network_bounds(network)
+    return _HostPool(version=network.version, first=first, last=last, name=name, network=str(network))
 
 
 @rule("CW564", Severity.ERROR)
@@ -131,15 +151,22 @@ def unpinned_nfs(subject: Subject) -> Iterator[Problem]:
     for mount in subject.spec.mounts:
         if not is_nfs(mount):
             continue
-        versions = [option.partition("=")[2] for option in mount.options if option.split("=")[0] in ("vers", "nfsvers")]
-        if not versions:
-            yield Problem(
-                (*mount.path, "options"), f"{mount.mountpoint} pins no NFS version.", 'Add "vers=4.2" to its options.'
-            )
-        elif not versions[-1].startswith("4.") and not (versions[-1] == "3" and _is_in_clear(mount)):
-            yield Problem(
-                (*mount.path, "options"), f"{mount.mountpoint} asks for NFS {versions[-1]}.", 'Use "vers=4.2" or 4.1.'
-            )
+        path = (*mount.path, "options")
+        version = _nfs_version(mount)
+        if version is None:
+            yield Problem(path, f"{mount.mountpoint} pins no NFS version.", 'Add "vers=4.2" to its options.')
+        elif not version.startswith("4.") and not (version == "3" and _is_in_clear(mount)):
+            yield Problem(path, f"{mount.mountpoint} asks for NFS {version}.", 'Use "vers=4.2" or 4.1.')
+
+
+def _nfs_version(mount: Mount) -> str | None:
+    """The version in the last option setting one."""
+    version = None
+    for option in mount.options:
+        name, _, value = option.partition("=")
+        if name in ("vers", "nfsvers"):
+            version = value
+    return version
 
 
 def _is_in_clear(mount: Mount) -> bool:

@@ -46,47 +46,53 @@ def unknown_names(subject: Subject) -> Iterator[Problem]:
     for dataset in spec.datasets:
         if dataset.mount not in mounts:
             message = f'Dataset {dataset.name} is read through "{dataset.mount}", which is no mount.'
-            yield Problem((*dataset.path, "mount"), message, _known(mounts))
+            yield Problem((*dataset.path, "mount"), message, _choices(mounts))
         if dataset.key is not None:
-            yield from _key(spec, dataset.key, DATA, (*dataset.path, "key"))
+            yield from _wrong_key(spec, dataset.key, DATA, (*dataset.path, "key"))
     for profile in spec.encryption.macsec:
-        yield from _key(spec, profile.key, MACSEC, (*profile.path, "key"))
+        yield from _wrong_key(spec, profile.key, MACSEC, (*profile.path, "key"))
     for key in spec.keys:
         if key.wrapped_by is not None:
-            yield from _key(spec, key.wrapped_by, WRAPPING, (*key.path, "wrapped_by"))
+            yield from _wrong_key(spec, key.wrapped_by, WRAPPING, (*key.path, "wrapped_by"))
         elif key.kind in (DATA, MACSEC):
             message = f"{key.name} is wrapped by no key, so that it could only be kept in clear."
             yield Problem((*key.path, "name"), message, "Add `wrapped_by` with a key of kind wrapping.")
-    yield from _unknown_places(spec)
+    yield from _unknown_scratch_nodes(spec)
+    yield from _unknown_macsec_profiles(spec)
 
 
-def _unknown_places(spec: ClusterSpec) -> Iterator[Problem]:
-    """Scratch disks of unknown node groups, and links with an unknown MACsec profile."""
+def _unknown_scratch_nodes(spec: ClusterSpec) -> Iterator[Problem]:
     groups = {group.name for group in spec.node_groups if group.image is not None}
     for scratch in spec.encryption.scratch:
         for index, name in enumerate(scratch.nodes):
             if name not in groups:
                 message = f'Scratch {scratch.name} is on "{name}", which is no node group with an image.'
-                yield Problem((*scratch.path, "nodes", index), message, _known(groups))
+                yield Problem((*scratch.path, "nodes", index), message, _choices(groups))
+
+
+def _unknown_macsec_profiles(spec: ClusterSpec) -> Iterator[Problem]:
     for fabric in spec.fabrics:
         for tier in fabric.tiers:
-            if tier.up is not None and tier.up.macsec is not None and spec.encryption.profile(tier.up.macsec) is None:
-                message = f'"{tier.up.macsec}" is no MACsec profile.'
-                yield Problem(
-                    (*tier.up.path, "macsec"), message, _known({profile.name for profile in spec.encryption.macsec})
-                )
+            profile = tier.up.macsec if tier.up is not None else None
+            if tier.up is None or profile is None or spec.encryption.profile(profile) is not None:
+                continue
+            names = {macsec.name for macsec in spec.encryption.macsec}
+            yield Problem((*tier.up.path, "macsec"), f'"{profile}" is no MACsec profile.', _choices(names))
 
 
-def _key(spec: ClusterSpec, name: str, kind: str, path: Path) -> Iterator[Problem]:
-    scheduled = spec.key(name)
-    if scheduled is None or scheduled.kind != kind:
-        what = "is not in the key schedule" if scheduled is None else f"is a {scheduled.kind} key"
-        names = {key.name for key in spec.keys if key.kind == kind}
-        yield Problem(path, f'"{name}" {what}; a {kind} key is needed here.', _known(names))
+def _wrong_key(spec: ClusterSpec, name: str, kind: str, path: Path) -> Iterator[Problem]:
+    key = spec.key(name)
+    if key is not None and key.kind == kind:
+        return
+    fault = "is not in the key schedule" if key is None else f"is a {key.kind} key"
+    names = {scheduled.name for scheduled in spec.keys if scheduled.kind == kind}
+    yield Problem(path, f'"{name}" {fault}; a {kind} key is needed here.', _choices(names))
 
 
-def _known(names: set[str]) -> str:
-    return f"There are: {', '.join(sorted(names))}." if names else "There is none yet; add it."
+def _choices(names: set[str]) -> str:
+    if not names:
+        return "There is none yet; add it."
+    return f"There are: {', '.join(sorted(names))}."
 
 
 @rule("CW553", Severity.ERROR)
@@ -95,19 +101,21 @@ def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     if not spec.secrets:
         return
-    names = {source.name for source in spec.secrets}
-    named = dict(secrets_named(spec))
-    for name, path in named.items():
-        if name not in names:
+    source_names = {source.name for source in spec.secrets}
+    path_by_secret = dict(secrets_named(spec))
+    for name, path in path_by_secret.items():
+        if name not in source_names:
             yield Problem(path, f'Secret "{name}" has no source.', "Add it under `secrets`.")
     for source in spec.secrets:
-        if source.name not in named:
+        if source.name not in path_by_secret:
             message = f'Nothing in this spec needs a secret "{source.name}".'
-            yield Problem((*source.path, "name"), message, f"Remove it, or correct it: {', '.join(sorted(named))}.")
+            hint = f"Remove it, or correct it: {', '.join(sorted(path_by_secret))}."
+            yield Problem((*source.path, "name"), message, hint)
         if source.source == "keys":
-            key = spec.key(source.key or source.name)
+            key_name = source.key or source.name
+            key = spec.key(key_name)
             if key is None or key.kind not in (DATA, MACSEC):
-                message = f'Secret {source.name} comes from "{source.key or source.name}", which is no such key.'
+                message = f'Secret {source.name} comes from "{key_name}", which is no such key.'
                 yield Problem((*source.path, "source"), message, "Name a data or macsec key of the schedule in `key`.")
 
 
@@ -115,22 +123,52 @@ def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
 def unreadable_placeholder(subject: Subject) -> Iterator[Problem]:
     """Text in added configuration resembling a placeholder, with an invalid name or form."""
     for item in subject.spec.extra_config:
-        texts = [((*item.path, "lines", index), line) for index, line in enumerate(item.lines)]
-        texts.append(((*item.path, "merge"), json.dumps(item.merge)))
-        for path, text in texts:
-            for text_found in _LIKE_ONE.findall(text):
-                if not PLACEHOLDER.fullmatch(text_found):
-                    yield Problem(
-                        path, f"{text_found} names no secret.", "Write <secret NAME> or <secret NAME as FORM>."
-                    )
+        for index, line in enumerate(item.lines):
+            yield from _unreadable_in(line, (*item.path, "lines", index))
+        yield from _unreadable_in(json.dumps(item.merge), (*item.path, "merge"))
+
+
+def _unreadable_in(text: str, path: Path) -> Iterator[Problem]:
+    for placeholder in _LIKE_ONE.findall(text):
+        if not PLACEHOLDER.fullmatch(placeholder):
+            yield Problem(path, f"{placeholder} names no secret.", "Write <secret NAME> or <secret NAME as FORM>.")
 
 
 def _slurm_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
-    for slurm in (scheduler.slurm for scheduler in spec.schedulers if scheduler.slurm is not None):
+    for scheduler in spec.schedulers:
+        slurm = scheduler.slurm
+        if slurm is None:
+            continue
         if slurm.munge is not None and slurm.munge.secret is not None:
             yield slurm.munge.secret, (*slurm.munge.path, "secret")
         if slurm.accounting is not None:
             yield slurm.accounting.database.secret, (*slurm.accounting.database.path, "secret")
+
+
+def _passwords(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
+    for operator in spec.site.operators:
+        if operator.password is not None:
+            yield operator.password, (*operator.path, "password")
+    for image in spec.images:
+        for user in image.users:
+            if user.password is not None:
+                yield user.password, (*user.path, "password")
+
+
+def _session_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
+    for tier in spec.tiers:
+        if tier.up is not None and tier.up.authentication is not None:
+            yield tier.up.authentication.secret, (*tier.up.authentication.path, "secret")
+    for border in spec.borders:
+        if border.authentication is not None:
+            yield border.authentication.secret, (*border.authentication.path, "secret")
+
+
+def _macsec_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
+    for profile in spec.encryption.macsec:
+        yield profile.primary.secret, (*profile.path, "primary", "secret")
+        if profile.fallback is not None:
+            yield profile.fallback.secret, (*profile.path, "fallback", "secret")
 
 
 def _credential_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
@@ -159,22 +197,13 @@ def _shared_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
 def secrets_named(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
     """The name of every secret used in the spec, with its place."""
     yield from _shared_secrets(spec)
-    passwords = [(operator.password, operator.path) for operator in spec.site.operators]
-    for image in spec.images:
-        passwords += [(user.password, user.path) for user in image.users]
-    yield from ((name, (*path, "password")) for name, path in passwords if name is not None)
+    yield from _passwords(spec)
     for fabric in spec.fabrics:
         manager = fabric.subnet_manager
         if manager is not None and manager.m_key is not None:
             yield manager.m_key.secret, (*manager.m_key.path, "secret")
     yield from _slurm_secrets(spec)
     yield from _credential_secrets(spec)
-    uplinks = (tier.up.authentication for tier in spec.tiers if tier.up is not None)
-    for session in (*uplinks, *(border.authentication for border in spec.borders)):
-        if session is not None:
-            yield session.secret, (*session.path, "secret")
+    yield from _session_secrets(spec)
     yield from _placeholders(spec)
-    for profile in spec.encryption.macsec:
-        yield profile.primary.secret, (*profile.path, "primary", "secret")
-        if profile.fallback is not None:
-            yield profile.fallback.secret, (*profile.path, "fallback", "secret")
+    yield from _macsec_secrets(spec)

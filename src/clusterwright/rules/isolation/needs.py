@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, count
+from itertools import chain
 
 from clusterwright.finding import Amendment, Severity
 from clusterwright.intent.needs import booting, hosts, jobs, switches
@@ -114,30 +114,39 @@ def _is_cut_off(party: Party, entered: set[str] | None) -> bool:
 
 
 def _says(spec: ClusterSpec, need: Need) -> tuple[str, str]:
-    lost = next((party for party in (need.who, need.whom) if party.zones == ()), None)
-    if lost is not None:
-        where = "no zone" if lost.fabric is None else f"no zone on {lost.fabric}"
-        message = f"{lost.name} is in {where}, so that no flow can allow {need.port}: {need.why}."
-        return message, "Give it a zone, and what is needed a flow."
+    """The message and the hint of a need without a flow."""
+    for party in (need.who, need.whom):
+        if party.zones == ():
+            place = "no zone" if party.fabric is None else f"no zone on {party.fabric}"
+            message = f"{party.name} is in {place}, so that no flow can allow {need.port}: {need.why}."
+            return message, "Give it a zone, and what is needed a flow."
     source, target = _zone(spec, need.who, booting=False), _zone(spec, need.whom, booting=need.booting)
-    whom = target if target is not None and need.whom.group is not None else need.whom.name
-    message = f"No flow leads from {source or need.who.name} to {whom} over {need.port}: {need.why}."
-    ports = need.low if need.low == need.high else f'"{need.low}-{need.high}"'
-    what = "" if need.protocol == ANY else f", protocol: {need.protocol}, ports: [{ports}]"
-    ends = f"from: {source or 'ZONE'}, to: {target or 'ZONE'}"
-    where = "" if source and target else f", where ZONE is that of {need.whom.name if source else need.who.name}"
-    return message, f"Add a flow {{{ends}{what}}}{where}."
+    server = target if target is not None and need.whom.group is not None else need.whom.name
+    message = f"No flow leads from {source or need.who.name} to {server} over {need.port}: {need.why}."
+    keys = f"from: {source or 'ZONE'}, to: {target or 'ZONE'}"
+    if need.protocol != ANY:
+        ports = need.low if need.low == need.high else f'"{need.low}-{need.high}"'
+        keys += f", protocol: {need.protocol}, ports: [{ports}]"
+    explanation = ""
+    if not source or not target:
+        unknown_party = need.whom if source else need.who
+        explanation = f", where ZONE is that of {unknown_party.name}"
+    return message, f"Add a flow {{{keys}}}{explanation}."
 
 
 def _zone(spec: ClusterSpec, party: Party, *, booting: bool) -> str | None:
-    """The zone for the hint: the first of kind boot for a booting party, else the first of another kind, else the
-    first.
-    """
-    return next(iter((*_fitting_zones(spec, party, booting=booting), *(party.zones or ()))), None)
+    """The zone for the hint: the first of kind boot for booting, else the first of another kind, else the first."""
+    zones = _fitting_zones(spec, party, booting=booting) or party.zones
+    return zones[0] if zones else None
 
 
 def _fitting_zones(spec: ClusterSpec, party: Party, *, booting: bool) -> list[str]:
-    return [name for name in party.zones or () if (zone := spec.zone(name)) and (zone.kind == BOOT) is booting]
+    names: list[str] = []
+    for name in party.zones or ():
+        zone = spec.zone(name)
+        if zone is not None and (zone.kind == BOOT) is booting:
+            names.append(name)
+    return names
 
 
 def _flow_that_meets(spec: ClusterSpec, need: Need) -> str | None:
@@ -149,8 +158,8 @@ def _flow_that_meets(spec: ClusterSpec, need: Need) -> str | None:
     targets = _fitting_zones(spec, need.whom, booting=need.booting)
     if need.protocol == ANY or len(sources) != 1 or len(targets) != 1:
         return None
-    kinds = {zone.kind for name in (*sources, *targets) if (zone := spec.zone(name)) is not None}
-    if INTERNET in kinds:
+    zones = [spec.zone(name) for name in (*sources, *targets)]
+    if any(zone is not None and zone.kind == INTERNET for zone in zones):
         return None
     flow = {
         "name": _free_name(spec, f"{sources[0]}-{targets[0]}-{need.protocol}-{need.low}"),
@@ -165,8 +174,11 @@ def _flow_that_meets(spec: ClusterSpec, need: Need) -> str | None:
 
 def _free_name(spec: ClusterSpec, name: str) -> str:
     taken = {flow.name for flow in spec.flows}
-    numbered = (f"{name}-{number}" for number in count(2))
-    return next(free for free in chain([name], numbered) if free not in taken)
+    free_name, number = name, 2
+    while free_name in taken:
+        free_name = f"{name}-{number}"
+        number += 1
+    return free_name
 
 
 @rule("CW559", Severity.ERROR)
@@ -177,26 +189,26 @@ def client_of_storage(subject: Subject) -> Iterator[Problem]:
         file_system = FILE_SYSTEMS.get(mount.type)
         if file_system is None:
             continue
+        client = f"{file_system.unit} among what it enables"
+        if file_system.packages:
+            client = f"a package {file_system.packages[0]}"
+        hint = f"Give it {client}, which {file_system.vendor} give out."
         for index, name in enumerate(mount.nodes):
             group = spec.node_group(name)
             image = spec.image(group.image or "") if group is not None else None
             if image is None or _brings(image, file_system.packages, file_system.unit):
                 continue
-            what = (
-                f"a package {file_system.packages[0]}"
-                if file_system.packages
-                else f"{file_system.unit} among what it enables"
-            )
             message = f"{mount.mountpoint} is {mount.type}, and image {image.name} of {name} has no client of it."
-            yield Problem(
-                (*mount.path, "nodes", index), message, f"Give it {what}, which {file_system.vendor} give out."
-            )
+            yield Problem((*mount.path, "nodes", index), message, hint)
 
 
 def _brings(image: Image, packages: tuple[str, ...], unit: str | None) -> bool:
-    given = chain(image.packages, chain.from_iterable(driver.packages for driver in image.drivers))
-    has_package = any(package.name.startswith(packages) for package in given) if packages else False
-    return has_package or (unit is not None and unit in image.enabled_units)
+    if unit is not None and unit in image.enabled_units:
+        return True
+    if not packages:
+        return False
+    image_packages = chain(image.packages, chain.from_iterable(driver.packages for driver in image.drivers))
+    return any(package.name.startswith(packages) for package in image_packages)
 
 
 @rule("CW429", Severity.WARNING)

@@ -53,18 +53,20 @@ def joined_without_flow(subject: Subject) -> Iterator[Problem]:
     flows = {frozenset((flow.source, flow.target)) for flow in subject.spec.flows}
     for fabric in subject.spec.fabrics:
         for partition in fabric.partitions:
-            for one, other in combinations(partition.zones, 2):
-                apart = partition.membership_of(one) == partition.membership_of(other) == "limited"
-                if not apart and frozenset((one, other)) not in flows:
-                    yield Problem(
-                        (*partition.path, "zones", partition.zones.index(other)),
-                        f"Partition {partition.name} joins {one} and {other}, between which no flow is allowed.",
-                        f"Move {other} to a partition of its own, or make both of them limited.",
-                    )
+            for pair in combinations(partition.zones, 2):
+                are_limited = all(partition.membership_of(zone) == "limited" for zone in pair)
+                if are_limited or frozenset(pair) in flows:
+                    continue
+                first, second = pair
+                yield Problem(
+                    (*partition.path, "zones", partition.zones.index(second)),
+                    f"Partition {partition.name} joins {first} and {second}, between which no flow is allowed.",
+                    f"Move {second} to a partition of its own, or make both of them limited.",
+                )
 
 
 @rule("CW511", Severity.ERROR)
-def nobody_full(subject: Subject) -> Iterator[Problem]:
+def without_full_member(subject: Subject) -> Iterator[Problem]:
     """Partitions of limited members alone, and `limited` zones missing in their partition."""
     for fabric in subject.spec.fabrics:
         for partition in fabric.partitions:

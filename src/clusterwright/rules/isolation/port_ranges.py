@@ -27,11 +27,10 @@ def opened_whole(subject: Subject) -> Iterator[Problem]:
     for flow in spec.flows:
         if all(high - low < MOST_PORTS for low, high in flow.ports):
             continue
-        opened = next(_open(spec, flow), None)
-        if opened is not None:
-            where, group = opened
-            message = f"Flow {flow.name}: {where} passes every port, and {group} has no filter of its own."
+        for tier, group in _open(spec, flow):
+            message = f"Flow {flow.name}: {tier} passes every port, and {group} has no filter of its own."
             yield Problem((*flow.path, "ports"), message, f"Give {group} an `image`, or write shorter ranges.")
+            break
 
 
 def _open(spec: ClusterSpec, flow: Flow) -> Iterator[tuple[str, str]]:
@@ -40,11 +39,13 @@ def _open(spec: ClusterSpec, flow: Flow) -> Iterator[tuple[str, str]]:
     if source is None or target is None:
         return
     for sender, receiver in ((source, target), (target, source)):
-        shared = {fabric.name for fabric in lives_on(spec, receiver)}
+        common = {fabric.name for fabric in lives_on(spec, receiver)}
         for fabric in lives_on(spec, sender):
-            wide = [tier.role for tier in _edges(spec, sender, fabric) if not _has_ranges(tier)]
-            if fabric.name in shared and wide:
-                yield from ((f"{wide[0]} of {fabric.name}", group) for group in _unfiltered(spec, receiver, fabric))
+            roles = [tier.role for tier in _edges(spec, sender, fabric) if not _has_ranges(tier)]
+            if fabric.name not in common or not roles:
+                continue
+            for group in _unfiltered(spec, receiver, fabric):
+                yield f"{roles[0]} of {fabric.name}", group
 
 
 def _has_ranges(tier: Tier) -> bool:
@@ -54,24 +55,24 @@ def _has_ranges(tier: Tier) -> bool:
 
 def _edges(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> Iterator[Tier]:
     """The tiers cabled to a zone's members; for a zone without members, to all hosts of the fabric."""
-    members = members_of(spec, zone)
+    members = members_of(spec, zone) or tuple(group.name for group in spec.node_groups)
     for attach in fabric.attach:
         for group in spec.node_groups:
-            is_member = attach.is_management or attach.nodes == group.name
-            if is_member and (not members or group.name in members):
-                tier = attached_tier(fabric, attach, group)
-                yield from () if tier is None else (tier,)
+            is_attached = attach.is_management or attach.nodes == group.name
+            tier = attached_tier(fabric, attach, group) if is_attached and group.name in members else None
+            if tier is not None:
+                yield tier
         if attach.is_management:
             yield fabric.tiers[0]  # has the switches' management ports
 
 
 def _unfiltered(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> Iterator[str]:
     """The members of a zone on a fabric without a filter of their own; a management port never has one."""
-    members = members_of(spec, zone)
-    is_managed = fabric.is_management
+    members = members_of(spec, zone) or tuple(group.name for group in spec.node_groups)
+    attached_names = {attach.nodes for attach in fabric.attach}
     for group in spec.node_groups:
-        attached = is_managed or any(attach.nodes == group.name for attach in fabric.attach)
-        if attached and (is_managed or group.image is None) and (not members or group.name in members):
+        is_attached_without_filter = group.name in attached_names and group.image is None
+        if group.name in members and (fabric.is_management or is_attached_without_filter):
             yield group.name
 
 
@@ -79,30 +80,34 @@ def _unfiltered(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> Iterator[str]:
 def too_many_entries(subject: Subject) -> Iterator[Problem]:
     """Fabrics with more filter entries at a switch than its tables hold; one problem for each fabric."""
     spec = subject.spec
-    bounded: set[str] = set()
-    for tier in spec.tiers:
-        system = system_of(tier.model)
-        if system is not None and system.filter_tables is not None:
-            bounded.add(tier.model.name)
-    if not bounded or not spec.flows or not spec.zones or surely_fit(subject.filter_bound):
+    if not _have_filter_tables(spec) or not spec.flows or not spec.zones or surely_fit(subject.filter_bound):
         return
     plan = subject.plan
     flows = {flow.name: flow for flow in spec.flows}
     fullest: dict[str, TablesShort] = {}
     count: Counter[str] = Counter()
-    for wanted in too_full(plan):
-        fabric = plan.by_name[wanted.switch].fabric
+    for shortage in too_full(plan):
+        fabric = plan.by_name[shortage.switch].fabric
         count[fabric] += 1
-        if fabric not in fullest or wanted.entries > fullest[fabric].entries:
-            fullest[fabric] = wanted
-    for fabric, wanted in fullest.items():
-        most = max(flows, key=lambda name: wanted.by_flow.get(name, 0))
-        room, entries = wanted.room, wanted.by_flow.get(most, 0)
+        if fabric not in fullest or shortage.entries > fullest[fabric].entries:
+            fullest[fabric] = shortage
+    for fabric, shortage in fullest.items():
+        largest = max(flows, key=lambda name: shortage.by_flow.get(name, 0))
+        room, entries = shortage.room, shortage.by_flow.get(largest, 0)
         others = f" So it is with {count[fabric] - 1:,} more switches of {fabric}." if count[fabric] > 1 else ""
         yield Problem(
-            (*flows[most].path, "name"),
-            f"What hosts behind {wanted.switch} may send takes {wanted.entries:,} filter entries in"
-            f" {wanted.tables - 1} tables beside that of the denies; {wanted.model} takes {room.tables}"
-            f" tables of {room.entries:,} in all. Flow {most} takes {entries:,} of the entries.{others}",
+            (*flows[largest].path, "name"),
+            f"What hosts behind {shortage.switch} may send takes {shortage.entries:,} filter entries in"
+            f" {shortage.tables - 1} tables beside that of the denies; {shortage.model} takes {room.tables}"
+            f" tables of {room.entries:,} in all. Flow {largest} takes {entries:,} of the entries.{others}",
             "Name fewer ports, join flows, or put zones together.",
         )
+
+
+def _have_filter_tables(spec: ClusterSpec) -> bool:
+    """True if a switch of the spec has filter tables of known size."""
+    for tier in spec.tiers:
+        system = system_of(tier.model)
+        if system is not None and system.filter_tables is not None:
+            return True
+    return False

@@ -24,14 +24,15 @@ def one_sided_authentication(subject: Subject) -> Iterator[Problem]:
     system_by_name = systems()
     for skeleton in subject.skeleton.fabrics:
         for lower, upper in skeleton.joined_tiers():
-            wanted = lower.up.authentication if lower.up is not None else None
-            if wanted is None:
+            authentication = lower.up.authentication if lower.up is not None else None
+            if authentication is None:
                 continue
             for tier in (lower, upper):
                 if tier.model.network_os == EXTERNAL:
                     continue
                 system = system_by_name.get(tier.model.network_os or "")
-                if system is None or wanted.method not in system.authentication:
-                    runs = tier.model.network_os or "no system"
-                    message = f"{tier.role} runs {runs}, whose BGP sessions cannot have {wanted.method}."
-                    yield Problem(wanted.path, message, "Remove `authentication` from these uplinks.", key=True)
+                if system is None or authentication.method not in system.authentication:
+                    system_name = tier.model.network_os or "no system"
+                    message = f"{tier.role} runs {system_name}, whose BGP sessions cannot have {authentication.method}."
+                    hint = "Remove `authentication` from these uplinks."
+                    yield Problem(authentication.path, message, hint, key=True)
