@@ -29,7 +29,7 @@ STARTED = entry(
     host="control",
     reason="deeper <queues>",
     manifest="4bfb52aa" * 8,
-    revision={"commit": "0123456789abcdef"},
+    revision={"commit": "0123456789abcdef", "is_modified": False},
     waves=[
         {"layer": "pod0", "is_canary": True, "devices": ["a", "b"]},
         {"layer": "pod0", "is_canary": False, "devices": ["c"]},
@@ -76,6 +76,14 @@ def test_what_is_exported_is_what_the_report_shows(tmp_path: Path) -> None:
     page = report_files(handmade_plan(), (), (shown,))["index.html"]
     for text in (again["rollout"], "ines@control", "4bfb52aa4bfb", "0123456789ab", "1 of 2", "done"):
         assert text in page
+
+
+def test_a_spec_with_changes_beyond_its_commit_is_shown_as_such() -> None:
+    (clean,) = rollouts([STARTED])
+    (changed,) = rollouts([{**STARTED, "revision": {**STARTED["revision"], "is_modified": True}}])
+
+    assert "0123456789ab, changed" not in report_files(handmade_plan(), (), (clean,))["index.html"]
+    assert "0123456789ab, changed" in report_files(handmade_plan(), (), (changed,))["index.html"]
 
 
 def test_the_report_shows_rollouts_and_what_somebody_answered_for() -> None:

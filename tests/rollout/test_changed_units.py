@@ -170,7 +170,7 @@ def test_a_visit_lists_names_of_adapters_that_wait_for_a_boot(tmp_path: Path) ->
 def _given(hour: str, tree: str) -> DeviceEvent:
     at = f"2026-12-01T{hour}:00:00.000+00:00"
     nothing = dict.fromkeys(("who", "reason", "program", "commit"), "")
-    return DeviceEvent(at=at, rollout="r", action="up", result="ok", tree=tree, **nothing)
+    return DeviceEvent(at=at, rollout="r", action="up", is_modified=False, result="ok", tree=tree, **nothing)
 
 
 def test_the_role_runs_a_changed_oneshot_again_and_leaves_others(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ def _event(hour: str, tree: str, result: str = "ok") -> DeviceEvent:
         reason="",
         program="",
         commit="",
+        is_modified=False,
         result=result,
         tree=tree,
     )

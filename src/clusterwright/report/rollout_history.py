@@ -62,6 +62,8 @@ class Rollout:
     started: str
     manifest: str
     commit: str
+    is_modified: bool
+    """True where the spec's files differed from the commit."""
     end: str
     waves: int
     waves_done: int
@@ -155,6 +157,7 @@ def _rollout(name: str, entries: tuple[Mapping[str, Any], ...]) -> Rollout:
         started=first["at"],
         manifest=first["manifest"],
         commit=first["revision"]["commit"],
+        is_modified=first["revision"]["is_modified"],
         end=last["end"] if last["event"] == "ended" else "open",
         waves=max(len(planned), *(wave["wave"] for wave in waves), 0),
         waves_done=len({wave["wave"] for wave in waves if not wave["stopped"]}),

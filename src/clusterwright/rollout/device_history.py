@@ -30,6 +30,8 @@ class DeviceEvent:
     reason: str
     program: str
     commit: str
+    is_modified: bool
+    """True where the spec's files differed from the commit."""
     result: str
     tree: str
 
@@ -65,6 +67,7 @@ def _events(entries: Iterable[Mapping[str, Any]], store: Store, device: str) -> 
                 reason=approval["reason"],
                 program=entry.get("program", ""),
                 commit=approval["revision"]["commit"],
+                is_modified=approval["revision"]["is_modified"],
                 result=result,
                 tree=tree,
             )

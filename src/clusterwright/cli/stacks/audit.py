@@ -111,7 +111,10 @@ def _text_of(moment: datetime) -> str:
 
 def _document(rollout: Rollout, *, with_entries: bool) -> dict[str, Any]:
     """A rollout as JSON: the fields of its line, and every entry of one that was requested by name."""
-    names = ("name", "action", "end", "by", "reason", "started", "manifest", "commit", "waves", "waves_done", "failed")
+    names = (
+        *("name", "action", "end", "by", "reason", "started", "manifest", "commit", "is_modified"),
+        *("waves", "waves_done", "failed"),
+    )
     document = {name: getattr(rollout, name) for name in names}
     programs = dict.fromkeys(entry["program"] for entry in rollout.entries if entry.get("program"))
     document |= {"program": ", ".join(programs), "devices": rollout.devices}

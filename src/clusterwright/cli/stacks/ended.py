@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 def tell_brought_back(site: ChosenStacks, rollout: KeptRollout) -> None:
     """Warn that the spec's own files still contain the change that was rolled back."""
     commit = f", commit {rollout.revision.commit[:12]}" if rollout.revision.commit else ""
+    if rollout.revision.is_modified:
+        commit += ", with changes that are in no commit"
     click.echo(
         f"this was the spec of {rollout.name}{commit}. {site.deployment.spec} was not edited: put it back as it was "
         "then, or the next up brings its changes again.",

@@ -67,13 +67,18 @@ def _row(rollout: Rollout) -> tuple[Cell, ...]:
         Cell(rollout.started),
         Cell(rollout.by),
         Cell(rollout.reason),
-        Cell(rollout.commit[:12], "code"),
+        Cell(_revision(rollout), "code"),
         Cell(rollout.manifest[:12], "code"),
         Cell(f"{rollout.waves_done} of {rollout.waves}" if rollout.waves else ""),
         Cell(_devices(rollout)),
         Cell(f"{rollout.duration_s:.0f}", "number"),
         Cell(rollout.end, _STYLES.get(rollout.end, "")),
     )
+
+
+def _revision(rollout: Rollout) -> str:
+    """The commit of the spec; its files may have differed from it."""
+    return f"{rollout.commit[:12]}, changed" if rollout.is_modified else rollout.commit[:12]
 
 
 def _devices(rollout: Rollout) -> str:
