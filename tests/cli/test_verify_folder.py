@@ -41,7 +41,7 @@ def test_every_check_says_in_docs_and_answers_what_only_a_spec_tells() -> None:
         subject = tree_of(name, Rendering(plan_of(name)).of_kinds({kind for check in CHECKS for kind in check.kinds}))
         for check in CHECKS:
             if check.spec_only and check.applies(subject):
-                assert f"without a spec was not judged {check.spec_only}." in check.run(subject).notes, (
+                assert f"not checked without a spec: {check.spec_only}." in check.run(subject).notes, (
                     name,
                     check.name,
                 )
@@ -63,7 +63,7 @@ def test_what_was_read_back_has_no_manifest_and_is_judged_and_says_so(read_back:
 def test_without_manifest_and_spec_nobody_says_which_files_there_ought_to_be(read_back: Path) -> None:
     result = run(str(read_back), "--check", "ib-cabling")
     assert result.return_value == 3
-    assert "files: not judged: without a manifest only a spec says" in result.output
+    assert "files: not checked: without a manifest only a spec sets" in result.output
 
 
 def test_a_missing_file_leaves_what_reads_it_unproven_and_is_told(read_back: Path) -> None:
@@ -215,8 +215,8 @@ def test_a_switch_that_says_it_otherwise_is_named(read_back: Path) -> None:
     edit(read_back / "mgmt-00" / "mnt/flash/startup-config", "hostname ", "alias conf configure\nhostname ")
     files = answers(str(read_back), "--spec", INFINIBAND)["files"]
     assert (
-        "Not what the spec renders, so that claims are made of what each line says: mgmt-00:/mnt/flash/startup-config."
-        in (files["notes"])
+        "Different from the rendered files, so that claims are checked on each of their lines: "
+        "mgmt-00:/mnt/flash/startup-config." in (files["notes"])
     )
 
 

@@ -73,7 +73,7 @@ def test_the_server_is_no_boot_server() -> None:
         ("lab-roce", KEA, changed("67/eos-management1-1", "67/eos-management0"), "the server has no such file"),
         ("lab-roce", KEA, changed("'Arista'", "'Aristo'"), "does not ask for its file the way"),
         ("lab-roce", KEA, changed('"code": 67', '"code": 66'), "does not ask for its file the way"),
-        ("lab-roce", KEA, changed('"has-eos-management1-1"]', "]"), "is told of 0 first files"),
+        ("lab-roce", KEA, changed('"has-eos-management1-1"]', "]"), "gets 0 first files"),
         (
             "lab-roce",
             KEA,
@@ -92,7 +92,7 @@ def test_the_server_is_no_boot_server() -> None:
         ("lab-nvue", NVUE, changed("exit 0", "echo netops:secret | chpasswd\nexit 0"), "a password or its hash"),
         ("lab-nvue", NVUE, changed("KEYS'\n", "KEYS'\nssh-ed25519 AAAA eve\n"), "which the spec does not name"),
         ("lab-nvue", KEA, changed("not (", "("), ""),
-        ("lab-nvue", KEA, changed("installers/cumulus", "installers/other"), "is not told the installer"),
+        ("lab-nvue", KEA, changed("installers/cumulus", "installers/other"), "does not get the installer"),
     ],
 )
 def test_what_another_line_does_is_told_with_its_file(name: str, path: str, edit: Edit | None, message: str) -> None:

@@ -101,7 +101,7 @@ def open_filter(members: Members) -> None:
             lambda members: members.update({BOOTED: ArchivedFile(b'{"name": "training", "boot_digest": "0"}', 0o644)}),
             "drained",
         ),
-        (lambda members: members.update({FILTER: ArchivedFile(members[FILTER].content, 0o666)}), "anybody's to write"),
+        (lambda members: members.update({FILTER: ArchivedFile(members[FILTER].content, 0o666)}), "writable by group"),
         (lambda members: members.update({"usr/bin/x": ArchivedFile(b"x", 0o4755)}), "runs with rights of its owner"),
     ],
 )

@@ -152,7 +152,7 @@ MUTATIONS = [
     ("P3", NODE, TLSHD_UNIT, lambda text: f"{text}ExecStart=\nExecStart=/bin/true\n", "releases look in different"),
     ("P3", NODE, WANTS, put("Wants=tlshd", "#Wants=tlshd"), "nothing starts tlshd"),
     ("P3", NODE, TLSHD_UNIT, put("ExecStartPre=", "#"), "would start and take what is withdrawn"),
-    ("P3", NODE, RECORD, put("client-side-aead", "none"), "no record says is encrypted"),
+    ("P3", NODE, RECORD, put("client-side-aead", "none"), "without a record of its encryption"),
     ("P3", "atsw-00", STARTUP, put("unprotected drop", "unprotected allow"), "the link fails open"),
     ("P3", "atsw-00", STARTUP, put("      traffic unprotected drop\n", ""), "does not say that clear frames"),
     ("P3", "ctsw-p00-00", STARTUP, put("   mac security profile buildings\n", ""), "carries frames in clear"),
@@ -186,7 +186,7 @@ MUTATIONS = [
     ("P7", NODE, "etc/systemd/coredump.conf.d/90-clusterwright.conf", put("=none", "=external"), "core dumps"),
     ("P7", NODE, "etc/systemd/coredump.conf.d/90-clusterwright.conf", lambda text: f"{text}Storage=external\n", "core"),
     ("P7", NODE, "etc/modprobe.d/90-encryption.conf", gone, "GPUDirect Storage could be loaded"),
-    ("P7", NODE, "etc/modules-load.d/clusterwright.conf", lambda text: f"{text}nvidia_fs\n", "passes by the host"),
+    ("P7", NODE, "etc/modules-load.d/clusterwright.conf", lambda text: f"{text}nvidia_fs\n", "bypasses the"),
 ]
 
 
@@ -206,7 +206,7 @@ def test_a_drop_in_that_changes_a_mount_is_named(plan: Plan) -> None:
     weaker = Artifact(NODE, f"{HOME}.d/90-site.conf", b"[Mount]\nOptions=vers=4.2\n", "mounts")
     found = ENCRYPTION.run(tree_of("lab", [*_plans[id(plan)], weaker], Declaration(plan)))
     assert [str(each) for each in found.counterexamples] == [
-        f"{NODE}:/{HOME}.d/90-site.conf: P3: a drop-in changes a mount unit after it was judged"
+        f"{NODE}:/{HOME}.d/90-site.conf: P3: a drop-in changes a mount unit after it was checked"
     ]
 
 

@@ -316,7 +316,7 @@ def test_sonic_without_a_management_port_names_its_sources_where_it_has_a_word(t
 def test_what_names_no_source_is_noted() -> None:
     """SONiC looks names up in the VRF of the program that asks."""
     (note,) = (note for note in judged("sonic").notes if "names" in note)
-    assert "1 switch with SONiC, as rtsw-p00r00: nothing names the address that servers for names are asked" in note
+    assert "1 switch with SONiC, as rtsw-p00r00: nothing sets the source address of requests to servers for" in note
 
 
 def test_nvue_without_a_management_port_takes_the_source_of_the_route() -> None:

@@ -55,29 +55,29 @@ LACKS: dict[str, tuple[str, str, str, str]] = {
     "EOS: every line of it": (EOS, r"(?:^username netops .*\n)+", "", "the operator netops has no account"),
     "EOS: its key": (EOS, r"^username netops ssh-key .*\n", "", "a key of the operator netops"),
     "EOS: its password": (EOS, r"secret sha512 <.*", "nopassword", "has no password"),
-    "EOS: another name": (EOS, r"^ip name-server vrf MGMT .*\n", "", "never asks 10.99.240.53 for names"),
-    "EOS: in another VRF": (EOS, r"^ip name-server vrf MGMT ", "ip name-server vrf default ", "names in vain"),
-    "EOS: time": (EOS, r"^ntp server .*\n", "", "never asks 10.99.240.123 for the time"),
-    "EOS: its log": (EOS, r"^logging vrf MGMT host .*\n", "", "never tells 10.99.240.14 its log"),
-    "EOS: one of two servers of logins": (EOS, r"^tacacs-server host 10.99.240.50 .*\n", "", "10.99.240.50 who may"),
-    "EOS: a server in no group": (EOS, r"^   server 10.99.240.50 .*\n", "", "names in vain"),
-    "EOS: a group that nobody asks": (EOS, r"^(aaa authentication login default) group CENTRAL", r"\1", "in vain"),
+    "EOS: another name": (EOS, r"^ip name-server vrf MGMT .*\n", "", "does not use 10.99.240.53 as a name server"),
+    "EOS: in another VRF": (EOS, r"^ip name-server vrf MGMT ", "ip name-server vrf default ", "this line names it"),
+    "EOS: time": (EOS, r"^ntp server .*\n", "", "does not use 10.99.240.123 as a time server"),
+    "EOS: its log": (EOS, r"^logging vrf MGMT host .*\n", "", "does not send its log to 10.99.240.14"),
+    "EOS: one of two servers of logins": (EOS, r"^tacacs-server host 10.99.240.50 .*\n", "", "10.99.240.50 for logins"),
+    "EOS: a server in no group": (EOS, r"^   server 10.99.240.50 .*\n", "", "this line names it"),
+    "EOS: an unused group": (EOS, r"^(aaa authentication login default) group CENTRAL", r"\1", "this line names it"),
     "EOS: SNMP's user": (EOS, r"^snmp-server user .*\n", "", "no user monitoring of SNMP"),
     "EOS: SNMP": (EOS, r"^snmp-server vrf MGMT\n", "", "SNMP does not answer"),
     "EOS: SSH": (EOS, rf"^management ssh{SECTION}", "", "SSH does not answer"),
     "EOS: eAPI": (EOS, rf"^management api http-commands{SECTION}", "", "eAPI does not answer"),
     "EOS: gNMI": (EOS, rf"^management api gnmi{SECTION}", "", "gNMI at port 6030 does not answer"),
     "EOS: gNMI elsewhere": (EOS, "port 6030", "port 50051", "gNMI at port 6030 does not answer"),
-    "SONiC: names": (SONIC, r'"10.99.240.53": \{\}', "", "never asks 10.99.240.53 for names"),
-    "SONiC: time": (SONIC, r'"10.99.240.123"', '"10.99.240.124"', "never asks 10.99.240.123 for the time"),
+    "SONiC: names": (SONIC, r'"10.99.240.53": \{\}', "", "does not use 10.99.240.53 as a name server"),
+    "SONiC: time": (SONIC, r'"10.99.240.123"', '"10.99.240.124"', "does not use 10.99.240.123 as a time server"),
     "SONiC: time that is off": (
         SONIC,
         r'"admin_state": "enabled"(?=, "server_role")',
         '"admin_state": "disabled"',
-        "in vain",
+        "this line names it",
     ),
-    "SONiC: its log": (SONIC, r'"10.99.240.14"', '"10.99.240.15"', "never tells 10.99.240.14 its log"),
-    "SONiC: logins": (SONIC, r'"tacacs\+,local"', '"local"', "names in vain"),
+    "SONiC: its log": (SONIC, r'"10.99.240.14"', '"10.99.240.15"', "does not send its log to 10.99.240.14"),
+    "SONiC: logins": (SONIC, r'"tacacs\+,local"', '"local"', "this line names it"),
     "SONiC: gNMI elsewhere": (SONIC, r'"port": "6030"', '"port": "50051"', "gNMI at port 6030"),
     "SONiC: SNMP's user": (SONIC, r'^  "SNMP_USER": \{\n.*\n  \}', '  "SNMP_USER": {}', "no user monitoring of SNMP"),
     "SONiC: SNMP that is off": (SONIC, r'(?<="snmp": \{"state": ")enabled', "disabled", "SNMP does not answer"),
@@ -93,19 +93,19 @@ LACKS: dict[str, tuple[str, str, str, str]] = {
     "NVUE: its key": (NVUE, r"^( +key: )AAAA\S+", r"\1AAAAC3", "a key of the operator netops"),
     "NVUE: its role": (NVUE, "role: system-admin", "role: nvue-monitor", "may not change the switch"),
     "NVUE: its password": (NVUE, r"hashed-password: .*", 'hashed-password: "*"', "has no password"),
-    "NVUE: names": (NVUE, '"10.98.240.53"', '"10.98.240.54"', "never asks 10.98.240.53 for names"),
-    "NVUE: time in another VRF": (NVUE, r"(?<=      ntp:\n        )mgmt:", "default:", "names in vain"),
-    "NVUE: its log": (NVUE, '"10.98.240.14"', '"10.98.240.15"', "never tells 10.98.240.14 its log"),
-    "NVUE: logins that are off": (NVUE, r'(?<=tacacs:\n          )enable: "on"', 'enable: "off"', "names in vain"),
-    "NVUE: logins that nobody asks": (NVUE, r'"10": tacacs', '"10": local', "names in vain"),
+    "NVUE: names": (NVUE, '"10.98.240.53"', '"10.98.240.54"', "does not use 10.98.240.53 as a name server"),
+    "NVUE: time in another VRF": (NVUE, r"(?<=      ntp:\n        )mgmt:", "default:", "this line names it"),
+    "NVUE: its log": (NVUE, '"10.98.240.14"', '"10.98.240.15"', "does not send its log to 10.98.240.14"),
+    "NVUE: logins that are off": (NVUE, r'(?<=tacacs:\n          )enable: "on"', 'enable: "off"', "this line names it"),
+    "NVUE: unused logins": (NVUE, r'"10": tacacs', '"10": local', "this line names it"),
     "NVUE: SNMP's user": (NVUE, r"^( +)monitoring:", r"\1other:", "no user monitoring of SNMP"),
     "Linux: an account": (SYSUSERS, r"^u netops .*\nm netops .*\n", "u eve -\n", "may not change the switch"),
     "Linux: its role": (SYSUSERS, r"^m netops .*\n", "", "may not change the switch"),
     "Linux: its key": (KEYS, r"ssh-ed25519 \S+", "ssh-ed25519 AAAA", "a key of the operator netops"),
     "Linux: its password": (PASSWORDS, r"<.*>", "!", "has no password"),
-    "Linux: time": (CHRONY, r"^server .*\n", "", "never asks 10.99.240.123 for the time"),
-    "Linux: its log": (RSYSLOG, r'target="[^"]*"', 'target="10.99.240.15"', "never tells 10.99.240.14 its log"),
-    "Linux: logins": (PAM, r"^auth +sufficient .*\n", "", "10.99.240.49 who may log in, which this names in vain"),
+    "Linux: time": (CHRONY, r"^server .*\n", "", "does not use 10.99.240.123 as a time server"),
+    "Linux: its log": (RSYSLOG, r'target="[^"]*"', 'target="10.99.240.15"', "does not send its log to 10.99.240.14"),
+    "Linux: logins": (PAM, r"^auth +sufficient .*\n", "", "10.99.240.49 for logins, although this line names it"),
     "Linux: SNMP's user": (SNMPD, r"^createUser .*\nrouser .*\n", "", "no user monitoring of SNMP"),
 }
 
@@ -122,17 +122,17 @@ def test_what_a_switch_lacks_is_told(name: str) -> None:
 
 
 MANAGED = {
-    "MLNX-OS: time": ("qm9700", r"^ntp server .*\n", "never asks 10.0.9.123 for the time"),
-    "MLNX-OS: time that is off": ("qm9700", r"^ntp enable\n", "names in vain"),
-    "MLNX-OS: its log": ("qm9700", r"^logging \S+\n", "never tells 10.0.9.14 its log"),
+    "MLNX-OS: time": ("qm9700", r"^ntp server .*\n", "does not use 10.0.9.123 as a time server"),
+    "MLNX-OS: time that is off": ("qm9700", r"^ntp enable\n", "this line names it"),
+    "MLNX-OS: its log": ("qm9700", r"^logging \S+\n", "does not send its log to 10.0.9.14"),
     "MLNX-OS: an account": ("qm9700", r"^(?:username|ssh client user) netops .*\n", "netops"),
     "MLNX-OS: SNMP's user": ("qm9700", r"(?:^snmp-server user .*\n)+", "no user monitoring of SNMP"),
     "MLNX-OS: SNMP's user without a key": ("qm9700", r"^snmp-server user \S+ v3 auth .*\n", "SNMP does not answer"),
     "MLNX-OS: SNMP's user that is off": ("qm9700", r"^snmp-server user \S+ v3 enable\n", "SNMP does not answer"),
     "MLNX-OS: no SSH": ("qm9700", r"^ssh server enable\n", "SSH does not answer"),
     "NVOS: SSH that is off": ("q3400", r"(?<=ssh-server:\n        state: )enabled", "SSH does not answer"),
-    "NVOS: names": ("q3400", r'^ +dns:\n +server:\n +"10.0.9.53": \{\}\n', "never asks 10.0.9.53 for names"),
-    "NVOS: time that is off": ("q3400", r"(?<=ntp:\n        state: )enabled", "names in vain"),
+    "NVOS: names": ("q3400", r'^ +dns:\n +server:\n +"10.0.9.53": \{\}\n', "does not use 10.0.9.53 as a name server"),
+    "NVOS: time that is off": ("q3400", r"(?<=ntp:\n        state: )enabled", "this line names it"),
     "NVOS: its key": ("q3400", r"(?<=key: )AAAA\S+", "a key of the operator netops"),
 }
 
@@ -162,14 +162,14 @@ def test_servers_of_nodes_alone_are_none_of_switches(tmp_path: Path) -> None:
     assert judged(plan, own).is_proven
     found = judged(plan, own, EOS, r"^(ntp server vrf MGMT )10.99.240.124", r"\g<1>10.99.240.123")
     assert [each.message for each in found.counterexamples] == [
-        "the switch never asks 10.99.240.124 for the time, which is the spec's server for that"
+        "the switch does not use 10.99.240.124 as a time server, the spec's server for that"
     ]
 
 
 def test_without_a_spec_nothing_is_judged() -> None:
     found = MANAGEMENT.run(tree_of("lab-roce", artifacts(*SWITCH[EOS])))
     assert not found.is_proven
-    assert found.unjudged.startswith("not judged")
+    assert found.unjudged.startswith("not checked")
 
 
 def test_ssh_without_a_word_on_it_answers_everywhere() -> None:

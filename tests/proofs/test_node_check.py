@@ -145,7 +145,7 @@ def test_blanks_and_the_order_of_keys_say_nothing(name: str) -> None:
         (LIMITS, changed('"pfc": "0,0,1', '"pfc": "0,0,0'), "and is set to 0,0,1,0,0,0,0,0"),
         (LIMITS, changed("50, 51,", "51,"), "DSCP 50 is to have nothing, and is set to 2"),
         (LIMITS, changed('"left_out": []', '"left_out": ["gpu-xid"]'), "left_out is ['gpu-xid']"),
-        (LIMITS, changed('"oldest_s": 900', '"oldest_s": 300'), "too old after 300 s"),
+        (LIMITS, changed('"oldest_s": 900', '"oldest_s": 300'), "expire after 300 s"),
         (LIMITS, changed("{", "["), "the check ends with an error"),
         (LIMITS, None, "the file is missing"),
         (OWN, changed("0000:0013", "0000:0014"), "the GID of be0 is to be"),

@@ -90,7 +90,7 @@ def test_units_of_a_slurm_with_accounts_and_a_key_are_known(tmp_path: Path) -> N
         (SLURM_CONF, changed("p00 State=UNKNOWN", "p00 State=DOWN"), "State=DOWN, and the spec has it in service"),
         (SLURM_CONF, changed("p00 State", "p00 NodeAddr=192.0.2.1 State"), "nodeaddr 192.0.2.1 leads elsewhere"),
         (SLURM_CONF, changed("Nodes=gpu-p[00-01]", "Nodes=gpu-p[00-00]"), "compute and the spec differ in gpu-p01"),
-        (SLURM_CONF, changed("Nodes=gpu-p[00-01]", "Nodes=gpu-p[00-02]"), "of which no line says what it is"),
+        (SLURM_CONF, changed("Nodes=gpu-p[00-01]", "Nodes=gpu-p[00-02]"), "which no line defines"),
         (SLURM_CONF, changed("PartitionName=compute", "PartitionName=other"), "the partition compute is missing"),
         (SLURM_CONF, changed("OverSubscribe", "AllowGroups=eve OverSubscribe"), "lets in eve by allowgroups"),
         (SLURM_CONF, changed("State=UP", "State=INACTIVE"), "compute is INACTIVE"),

@@ -53,7 +53,7 @@ def test_a_third_key_is_told_to_the_systems_that_keep_it(tmp_path: Path) -> None
     for device in ("ctsw-p00-00", "rtsw-p00r00"):
         assert judged(plan, device).is_proven
     notes = judged(plan, "ctsw-p00-00").notes
-    assert "EOS is not told all of site.operators[].keys: it keeps 2 of the 3 keys of netops." in notes
+    assert "EOS does not get all of site.operators[].keys: it keeps 2 of the 3 keys of netops." in notes
     assert not [note for note in judged(plan, "rtsw-p00r00").notes if "not told all" in note]
 
 

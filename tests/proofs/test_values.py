@@ -259,9 +259,7 @@ extra_config:
 VOUCHED = '    unread: [{line: "PORT / Ethernet0", because: "the module of this cage has another number"}]\n'
 
 
-@pytest.mark.parametrize(
-    ("overlay", "word"), [(ADDED, "not proven, because other values stand"), (ADDED + VOUCHED, "")]
-)
+@pytest.mark.parametrize(("overlay", "word"), [(ADDED, "not proven, because values differ"), (ADDED + VOUCHED, "")])
 def test_a_value_that_a_spec_adds_is_one_that_somebody_vouches_for(overlay: str, word: str, tmp_path: Path) -> None:
     plan = overlaid(tmp_path, "lab-sonic", overlay)
     links = next(check for check in CHECKS if check.name == "ethernet-links")

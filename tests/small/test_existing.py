@@ -39,7 +39,9 @@ def claims(spec: Path) -> dict[str, str]:
 def test_the_whole_is_proven_but_for_who_gets_in() -> None:
     answers = claims(SPEC)
     assert answers["isolation"].startswith("isolation: proven.")
-    assert answers["node-logins"].startswith("node-logins: not checked: accounts, keys and services that 4 nodes")
+    assert answers["node-logins"].startswith(
+        "node-logins: not checked: accounts, keys and services present before on 4 nodes"
+    )
     told = command("verify", SPEC, cwd=SPEC.parent).stdout
     assert "no table of other programs there was read" in told
 
@@ -58,7 +60,7 @@ def test_a_claim_that_leans_on_a_part_left_out_is_not_proven(
     tmp_path: Path, claim: str, parts: str, lacking: str
 ) -> None:
     answer = claims(taking(tmp_path, parts))[claim]
-    assert answer.startswith(f"{claim}: not checked: somebody else owns {lacking}"), answer
+    assert answer.startswith(f"{claim}: not checked: another owner manages {lacking}"), answer
 
 
 def test_the_filter_is_a_table_beside_those_of_others(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def _tenants(
     partitions: list[dict[str, str]] = []
     problems = list(open_proofs(proofs))
     if declaration.isolation is None:
-        problems.append("the spec has no zones: nothing says which nodes are a tenant's")
+        problems.append("the spec has no zones: nothing assigns nodes to tenants")
     for fabric, (subnet, matrix) in by_subnet.items():
         for pkey, seats in sorted(matrix.items()):
             if pkey == DEFAULT_PKEY and not _is_shared(subnet, matrix):

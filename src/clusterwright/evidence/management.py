@@ -71,7 +71,7 @@ def logging_evidence(
         [*unlogged, *_silent_systems(tree, LOGS)],
         proofs,
         basis,
-        claim="Every switch tells its log to the spec's servers.",
+        claim="Every switch sends its log to the spec's servers.",
     )
     uncollected = [] if isolation.collecting is not None else ["the spec has no telemetry (`site.telemetry`)"]
     yield _logged(
@@ -85,7 +85,10 @@ def logging_evidence(
         test=SDN09_FILTERS,
         answer=AnswerKind.NOT_CHECKED,
         basis=basis,
-        claim="No text says who changed a filter; the record of rollouts does, where `up` is the only way to devices.",
+        claim=(
+            "No text names the author of a filter change; the record of rollouts does, if `up` is the only way to"
+            " devices."
+        ),
         cases=Cases("records", 0),
         output={"test_name": SDN09_FILTERS.step, "tests": SDN09_FILTERS.unprobed},
         problems=("read the record of rollouts: `clusterwright audit show`",),
@@ -113,7 +116,7 @@ def _logged(
         cases=Cases("switches", max((verdict.cases.count for _, verdict in proofs), default=0)),
         output={"test_name": test.step, "tests": test.unprobed},
         problems=problems,
-        not_checked=("that the servers keep what they are told", *proof_notes(proofs)),
+        not_checked=("that the servers keep the logs they get", *proof_notes(proofs)),
         proofs=tuple(proofs),
     )
 

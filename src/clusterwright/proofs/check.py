@@ -206,7 +206,7 @@ class ProofCheck:
         """Verdict on the text known to readers."""
         why_not = self.uncheckable(tree)
         if why_not:
-            return Verdict((), (), Cases("files that can be judged", 0), unjudged=why_not)
+            return Verdict((), (), Cases("files that can be checked", 0), unjudged=why_not)
         return self.check(tree)
 
     def run(self, tree: RenderedTree) -> Verdict:
@@ -221,7 +221,7 @@ class ProofCheck:
             read_together(self.readings(tree))
             verdict = self._verdict(tree)
         if tree.declaration is None and self.spec_only:
-            verdict = replace(verdict, notes=(f"without a spec was not judged {self.spec_only}.", *verdict.notes))
+            verdict = replace(verdict, notes=(f"not checked without a spec: {self.spec_only}.", *verdict.notes))
         left = left_by(tree, self.rests_on | {self.name}, self.checked_kinds)
         missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds_in_folder]
         others, left_out = self._other_systems(tree), self._left_out(tree)
@@ -280,7 +280,7 @@ def _not_ours(left_out: Mapping[str, tuple[str, ...]]) -> str:
     nodes = sorted(set(chain.from_iterable(left_out.values())))
     count = f"{len(nodes):,} node{'s' if len(nodes) > 1 else ''}"
     parts = ", ".join(sorted(left_out))
-    return f"not checked: somebody else owns {parts} of {count}, as {nodes[0]} (`takes`)"
+    return f"not checked: another owner manages {parts} of {count}, as {nodes[0]} (`takes`)"
 
 
 def line_with(text: str, word: str) -> int:

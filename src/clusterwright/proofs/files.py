@@ -20,7 +20,7 @@ def _check(tree: RenderedTree) -> Verdict:
     notes = [_NO_MANIFEST] if tree.is_read_back else []
     cases = Cases("files", len(tree.files))
     if tree.rendering is None:
-        unjudged = "not judged: without a manifest only a spec says which files there ought to be"
+        unjudged = "not checked: without a manifest only a spec sets which files there should be"
         return Verdict(
             facts=(Fact("files", len(tree.files)),),
             counterexamples=(),
@@ -36,7 +36,7 @@ def _check(tree: RenderedTree) -> Verdict:
     reworded = sorted(place for place in tree.others if place[1] in UNREAD and place in tree.rendering.files)
     if reworded:
         names = and_more([f"{device}:/{path}" for device, path in reworded], _SHOWN)
-        notes.append(f"Not what the spec renders, so that claims are made of what each line says: {names}.")
+        notes.append(f"Different from the rendered files, so that claims are checked on each of their lines: {names}.")
     counterexamples = [*_missing(tree), *_strangers(others, tree.rendering)]
     if not tree.is_read_back:
         counterexamples += [
@@ -85,5 +85,5 @@ FILES = ProofCheck(
     intent=frozenset(),
     applies=lambda tree: tree.rendering is not None or tree.is_read_back,
     check=_check,
-    spec_only="which files there ought to be",
+    spec_only="which files there should be",
 )

@@ -33,13 +33,13 @@ from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.readers import READERS
 
 _ASKED = {
-    NAMES: "never asks {} for names",
-    TIME: "never asks {} for the time",
-    LOGS: "never tells {} its log",
-    LOGINS: "never asks {} who may log in",
+    NAMES: "does not use {} as a name server",
+    TIME: "does not use {} as a time server",
+    LOGS: "does not send its log to {}",
+    LOGINS: "does not use {} for logins",
 }
-_SPEC_ONLY = "which operators, servers and watchers there ought to be"
-_LEFT = "not judged of switches: accounting, time-outs, locks, values of secrets."
+_SPEC_ONLY = "which operators, servers and monitoring there should be"
+_LEFT = "not checked on switches: accounting, time-outs, locks, values of secrets."
 
 
 def _check(tree: RenderedTree) -> Verdict:
@@ -52,7 +52,7 @@ def _check(tree: RenderedTree) -> Verdict:
             counterexamples=(),
             cases=cases,
             notes=(),
-            unjudged=f"not judged: only a spec says {_SPEC_ONLY}",
+            unjudged=f"not checked: only a spec sets {_SPEC_ONLY}",
         )
     counterexamples = (
         *_unasked(tree, declared),
@@ -91,7 +91,7 @@ def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
                 for address in declared.managed[reader.system].unasked(what, asked.get((device, what), ())):
                     file, at = named.get((device, what, address), (reader.file, None))
                     line = 0 if at is None else line_at(tree, device, file, at)
-                    why = ", which this names in vain" if line else ", which is the spec's server for that"
+                    why = ", although this line names it" if line else ", the spec's server for that"
                     yield Counterexample(
                         device=device, file=file, line=line, message=f"the switch {sentence.format(address)}{why}"
                     )
@@ -199,19 +199,17 @@ def _notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
         unmanaged = [what for what in wanted if what not in reader.manages]
         if unmanaged:
             who = f"{count(len(switches), 'switch')} with {system.title}, as {switches[0]}"
-            yield f"not judged of {who}, whose files say nothing of it: {and_more(unmanaged, len(unmanaged))}."
+            yield f"not checked for {who}, whose files have no setting for it: {and_more(unmanaged, len(unmanaged))}."
         for unheard in system.unheard:
             if declared.collecting is not None and unheard.said_by == "verify":
-                yield f"{system.title} is not told {unheard.key}: {unheard.reason}."
+                yield f"{system.title} does not get {unheard.key}: {unheard.reason}."
         for values in declared.managed[reader.system].untold:
-            yield f"{system.title} is not told all of {values}."
+            yield f"{system.title} does not get all of {values}."
 
 
 MANAGEMENT = ProofCheck(
     name="management",
-    claim=(
-        "Switches know every operator, ask every server of the spec, tell theirs the log, and answer those who watch."
-    ),
+    claim=("Switches know every operator, use every server of the spec, send it their log, and answer monitoring."),
     kinds=frozenset().union(*(reader.kinds for reader in READERS)),
     intent=frozenset({"isolation"}),
     applies=lambda tree: any(tree.devices_with(reader.file) for reader in READERS),

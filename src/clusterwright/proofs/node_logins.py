@@ -79,8 +79,8 @@ def _not_read(tree: RenderedTree, nodes: Mapping[str, Accounts | None]) -> str:
     installed = () if tree.declaration is None else sorted(tree.declaration.installed_by_others & nodes.keys())
     if not installed:
         return ""
-    who = f"{count(len(installed), 'node')} that somebody else installed, as {installed[0]}"
-    return f"not checked: accounts, keys and services that {who}, had before"
+    who = f"{count(len(installed), 'node')} installed by another owner, as {installed[0]}"
+    return f"not checked: accounts, keys and services present before on {who}"
 
 
 def _nodes(tree: RenderedTree) -> Mapping[str, Accounts | None]:

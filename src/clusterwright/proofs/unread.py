@@ -66,7 +66,7 @@ class Left:
             reasons.append(f"no reader knows {and_more(_in_words(unknown), _SHOWN, '; ')}")
         if differing:
             shown = and_more(_in_words(differing), _SHOWN, "; ")
-            reasons.append(f"other values stand here than the spec renders, and no fact tells what they do: {shown}")
+            reasons.append(f"values differ from the rendered ones, and their effect is unknown: {shown}")
         return f"not proven, because {' and '.join(reasons)}" if reasons else ""
 
     @property

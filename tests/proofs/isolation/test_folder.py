@@ -69,4 +69,5 @@ def test_a_node_without_a_filter_is_refuted_where_others_have_one() -> None:
     other = "gpu-p00r00n1"
     files = (*artifacts_of("lab-roce", GPU), *(a for a in artifacts_of("lab-roce", other) if a.path != NFT))
     (found,) = verdict(tree_of("lab-roce", files)).counterexamples
-    assert str(found) == f"{other}:/{NFT}: there is no filter: the node takes and sends whatever its port passes"
+    message = "there is no filter: the node accepts and sends everything that its port passes"
+    assert str(found) == f"{other}:/{NFT}: {message}"

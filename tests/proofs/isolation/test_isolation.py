@@ -237,7 +237,10 @@ def test_a_node_without_its_filter_is_refuted() -> None:
     left = [each for each in artifacts_of("lab-roce", GPU) if each.path != NFT]
     found = verdict(tree_of("lab-roce", left, declaration("lab-roce")))
     assert [str(each) for each in found.counterexamples] == [
-        "gpu-p00r00n0:/etc/nftables.conf: there is no filter: the node takes and sends whatever its port passes"
+        (
+            "gpu-p00r00n0:/etc/nftables.conf: there is no filter: "
+            "the node accepts and sends everything that its port passes"
+        )
     ]
 
 

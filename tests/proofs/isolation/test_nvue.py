@@ -104,4 +104,4 @@ def test_adaptive_routing_that_no_spec_asks_for_is_a_value_that_no_proof_lets_di
 
 def test_it_is_said_that_no_bound_of_a_chip_is_known() -> None:
     notes = judged(tree(SPEC, LEAF)).notes
-    assert any("with NVUE" in note and "hold their lists was not judged" in note for note in notes)
+    assert any("with NVUE" in note and "hold their lists was not checked" in note for note in notes)

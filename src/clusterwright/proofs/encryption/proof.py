@@ -123,7 +123,7 @@ def _check_node(check: _EncryptionCheck, device: str, paths: Iterable[str], moun
         check.count("P3" if path in remote else "P7", before)
     for path in sorted(known_paths):
         if path.startswith(UNITS) and ".mount.d/" in path:
-            check.add_breach("P3", device, path, "", "a drop-in changes a mount unit after it was judged")
+            check.add_breach("P3", device, path, "", "a drop-in changes a mount unit after it was checked")
     for path, record in records.items():
         _check_record(check, device, path, record, remote)
     if decrypted:
@@ -149,7 +149,7 @@ def _check_remote(check: _EncryptionCheck, device: str, path: str, unit: Unit, r
     if unit.get("Type", "").startswith("nfs"):
         _check_nfs(check, device, path, unit)
     elif not records or any(record.get("protection") != "client-side-aead" for record in records.values()):
-        check.add_breach("P3", device, path, "^Type=", f"{where} carries data that no record says is encrypted")
+        check.add_breach("P3", device, path, "^Type=", f"{where} carries data without a record of its encryption")
     for record_path, record in records.items():
         name = record_path.removeprefix(RECORDS).removesuffix(".record")
         if f"dataset-gate@{name}.service" not in needs:
@@ -228,7 +228,7 @@ def _check_handshakes(check: _EncryptionCheck, device: str, section: Mapping[str
     for name, wanted in check.tree.declaration.tls_files.items():
         if section.get(name, wanted) != wanted:
             line = rf"^{re.escape(name)}={re.escape(section[name])}$"
-            check.add_breach("P3", device, TLSHD, line, f"{name} is {section[name]}, and the spec says {wanted}")
+            check.add_breach("P3", device, TLSHD, line, f"{name} is {section[name]}, and the spec sets {wanted}")
 
 
 def _check_daemon(check: _EncryptionCheck, device: str, section: Mapping[str, str]) -> None:
@@ -236,7 +236,7 @@ def _check_daemon(check: _EncryptionCheck, device: str, section: Mapping[str, st
     unit = unit_of(check.tree.text(device, TLSHD_UNIT) or "")
     if unit.get("ExecStart") != f"/usr/sbin/tlshd -c /{TLSHD}":
         check.add_breach(
-            "P3", device, TLSHD_UNIT, "", "tlshd is not told its file, and releases look in different places"
+            "P3", device, TLSHD_UNIT, "", "tlshd is started without its file, and releases look in different places"
         )
     before = unit.get("ExecStartPre", "")
     if "x509.crl" in section and not re.search(r"^/bin/grep .* x509\.crl /usr/sbin/tlshd$", before, re.MULTILINE):
@@ -314,10 +314,12 @@ def _check_memory(check: _EncryptionCheck, device: str, known_paths: frozenset[s
     if unit_of(check.tree.text(device, COREDUMP) or "").get("Storage") != "none":
         check.add_breach("P7", device, COREDUMP, "^Storage=", "core dumps would hold decrypted data")
     if "install nvidia_fs /bin/false" not in (check.tree.text(device, MODPROBE) or "").split("\n"):
-        check.add_breach("P7", device, MODPROBE, "", "GPUDirect Storage could be loaded, which passes by who decrypts")
+        check.add_breach(
+            "P7", device, MODPROBE, "", "GPUDirect Storage could be loaded, which bypasses the decrypting host"
+        )
     for path in sorted(known_paths):
         if path.startswith(MODULES) and re.search(r"^nvidia_fs$", check.tree.text(device, path) or "", re.MULTILINE):
-            check.add_breach("P7", device, path, "^nvidia_fs$", "GPUDirect Storage passes by the host that decrypts")
+            check.add_breach("P7", device, path, "^nvidia_fs$", "GPUDirect Storage bypasses the decrypting host")
     check.count("P7", before)
 
 

@@ -185,7 +185,7 @@ def _direction(
             if not term.permit:
                 yield (
                     term.mark,
-                    f"a part of {name} refuses before another permits, and what is then {what} is not judged",
+                    f"a part of {name} refuses before another permits, and the prefixes then {what} are not checked",
                 )
     for term in permits:
         if term.prefixes is None:

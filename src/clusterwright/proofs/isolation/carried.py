@@ -43,7 +43,7 @@ def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
 def uncarried_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """Outside zones of flows without a border: the spec has no path there, and nothing proves one."""
     if unread := _unread(tree):
-        yield f"whether anything carries the flows was not judged: there is no text of {and_more(unread, 3)}"
+        yield f"whether the flows have a path was not checked: there is no text of {and_more(unread, 3)}"
     bordered = set(chain.from_iterable(border.zones for border in declared.borders))
     outside = {zone.name for zone in declared.zones if any(part.fabric == OUTSIDE for part in zone.parts)} - bordered
     lost: dict[str, list[str]] = {}

@@ -302,7 +302,7 @@ def errors_leave_open(
 def unreadable(device: str, file: str, error: Unreadable) -> VerifyError:
     """Error for text of unknown meaning."""
     return VerifyError(
-        f"{device}:/{file}:{error.line}: {error}, so what passes cannot be said. Write it with what "
+        f"{device}:/{file}:{error.line}: {error}, so the passing packets are unknown. Write it with what "
         f"`clusterwright explain isolation` names."
     )
 

@@ -22,7 +22,7 @@ def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
     yield from _enforcement(tree, declared)
     beside = sorted(declared.beside_others & set(tree.devices_with(RUNNING)))
     if beside:
-        who = f"{count(len(beside), 'node')} that somebody else installed, as {beside[0]}"
+        who = f"{count(len(beside), 'node')} installed by another owner, as {beside[0]}"
         yield f"{who}: what this filter drops stays dropped, and no table of other programs there was read."
     yield from _bridges(tree, declared)
     filtered = reader_by_switch(tree, ROUTERS).keys()
@@ -57,7 +57,7 @@ def _rooms(tree: RenderedTree, edges: Set[str]) -> Iterator[str]:
         if switches and not system.has_chip_bound:
             who = f"{count(len(switches), 'switch')} with {system.title}, as {switches[0]}"
             what = f"whether the chips of {who}, hold their lists"
-            yield f"{what} was not judged: no bound of theirs is known (`clusterwright explain systems`)."
+            yield f"{what} was not checked: no bound of theirs is known (`clusterwright explain systems`)."
 
 
 def _by_address_alone(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _by_address_alone(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
         if shared:
             who = f"{count(len(shared), 'switch')} with {systems()[reader.system].title}, as {min(shared)}"
             what = f"hosts of {and_more(sorted(zones), 4)}"
-            yield f"{who}: {what} share a subnet or a table, and are told apart by the addresses that they write alone."
+            yield f"{who}: {what} share a subnet or a table, and only their source addresses tell them apart."
 
 
 def _factory_accounts(tree: RenderedTree) -> Iterator[str]:

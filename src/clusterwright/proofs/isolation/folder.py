@@ -74,7 +74,7 @@ def _unfiltered(tree: RenderedTree) -> Iterator[Counterexample]:
                 device=device,
                 file=RUNNING,
                 line=0,
-                message="there is no filter: the node takes and sends whatever its port passes",
+                message="there is no filter: the node accepts and sends everything that its port passes",
             )
 
 

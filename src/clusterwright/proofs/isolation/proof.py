@@ -163,7 +163,7 @@ def _missing(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
                 device=device,
                 file=RUNNING,
                 line=0,
-                message="there is no filter: the node takes and sends whatever its port passes",
+                message="there is no filter: the node accepts and sends everything that its port passes",
             )
 
 
@@ -387,9 +387,8 @@ ISOLATION = ProofCheck(
     intent=NETWORK_INTENT | PARTITION_INTENT | {"isolation", "stopped", "unplugged"},
     applies=_has_filters,
     check=_check,
-    spec_only="what passes, since a folder cannot vouch for its own matrix of zones and flows; judged were routes, "
-    "missing filters, rules that match nothing and rules that others hide. Name the spec to compare what "
-    "passes",
+    spec_only="what passes, since a folder cannot vouch for its own matrix of zones and flows; routes, missing "
+    "filters, rules that match nothing and rules that others hide were checked. Name the spec to compare what passes",
     readings=switches_read,
     standing_alone=frozenset({RUNNING, LOADING}),
 )

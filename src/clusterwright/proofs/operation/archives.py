@@ -175,15 +175,18 @@ def _is_unexpected(tree: RenderedTree, node: str, path: str) -> bool:
 
 def _stranger_faults(tree: RenderedTree, node: str, paths: list[str]) -> Iterator[str]:
     for path in paths:
-        if _is_unexpected(tree, node, path):
-            is_secret = tree.rendering is not None and tree.rendering.kind(node, path) == _SECRETS
-            yield f"{path} is secret, and anybody fetches this" if is_secret else f"{path} is none of its files"
+        if not _is_unexpected(tree, node, path):
+            continue
+        if tree.rendering is not None and tree.rendering.kind(node, path) == _SECRETS:
+            yield f"{path} is secret, and any machine can fetch this archive"
+        else:
+            yield f"{path} is none of its files"
 
 
 def _mode_faults(members: Members) -> Iterator[str]:
     for path, member in members.items():
         if member.mode & _ANYBODY_WRITES:
-            yield f"{path} is anybody's to write ({member.mode & 0o7777:o})"
+            yield f"{path} is writable by group or others ({member.mode & 0o7777:o})"
         if member.mode & _SET_ID:
             yield f"{path} runs with rights of its owner ({member.mode & 0o7777:o})"
 

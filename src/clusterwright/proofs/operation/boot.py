@@ -196,7 +196,7 @@ def _start_faults(
 def _kernel_faults(name: str, kernel: FetchedFile, machine: DeclaredMachine) -> Iterator[tuple[int, str]]:
     """Faults of a kernel command: another machine's name, or another image's kernel."""
     if kernel.node != name:
-        yield kernel.line, f"the kernel is told that it runs {kernel.node or 'no node'}, and it is {name}"
+        yield kernel.line, f"the kernel gets the node name {kernel.node or '(none)'}, and {name} is planned"
     folder = "/install/" if machine.is_installed else f"/images/{machine.image}_"
     if not kernel.path.startswith(folder):
         yield kernel.line, f"{name} starts {kernel.path}, which is no kernel of {machine.image}"

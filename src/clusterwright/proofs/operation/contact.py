@@ -65,7 +65,9 @@ def _check(tree: RenderedTree) -> Verdict:
     count = len(dhcp.reservations) if dhcp is not None else 0
     notes: tuple[str, ...] = ()
     if declared is not None and declared.unknown:
-        notes = (f"Not answered, because neither address nor port tells them: {and_more(declared.unknown, _SHOWN)}.",)
+        notes = (
+            f"Not answered, because neither address nor port identifies them: {and_more(declared.unknown, _SHOWN)}.",
+        )
     return Verdict(
         facts=(Fact("devices that get their planned address", count), Fact("first files", len(files))),
         counterexamples=tuple(Counterexample(OWNER, *fault) for fault in faults),
@@ -112,17 +114,17 @@ def _file_faults(dhcp: ContactDhcp, declared: DeclaredContact, files: dict[str, 
         yield from ((path, 0, message) for message in _install_faults(device, installs, declared))
         if device.words is None:
             if file_answers:
-                yield path, 0, f"{device.name} is told {file_answers[0].url}, and its system takes no first file"
+                yield path, 0, f"{device.name} gets {file_answers[0].url}, and its system takes no first file"
             continue
         if len(file_answers) != 1:
-            yield path, 0, f"{device.name} is told of {len(file_answers)} first files, and needs one"
+            yield path, 0, f"{device.name} gets {len(file_answers)} first files, and needs one"
             continue
         (answer,) = file_answers
         if not _is_asked(answer, device):
             yield path, 0, f"{device.name} does not ask for its file the way that option {answer.code} is given"
         place = ROOT + urlsplit(answer.url).path.removeprefix("/")
         if place not in files:
-            yield path, 0, f"{device.name} is told {answer.url}, and the server has no such file"
+            yield path, 0, f"{device.name} gets {answer.url}, and the server has no such file"
         elif (ports := read_first_file(files[place]).interfaces) and ports != [device.port]:
             yield place, 0, f"sets {', '.join(ports)}, and {device.name} is reached by {device.port}"
 
@@ -140,18 +142,18 @@ def _install_faults(device: DeclaredDevice, answers: list[ContactAnswer], declar
     file = declared.installers.get(device.system)
     if file is None:
         if answers:
-            yield f"ONIE on {device.name} is told {answers[0].url}, which no installer of the spec is"
+            yield f"ONIE on {device.name} gets {answers[0].url}, which is no installer of the spec"
         return
     if [urlsplit(answer.url).path for answer in answers] != [_INSTALLERS + file]:
-        yield f"ONIE on {device.name} is not told the installer {file}"
+        yield f"ONIE on {device.name} does not get the installer {file}"
     for answer in answers:
         if answer.is_negated or (answer.option, answer.text) != (_ONIE_OPTION, _ONIE):
-            yield f"{device.name} is told an installer whatever asks"
+            yield f"{device.name} gets an installer for clients other than ONIE"
 
 
 def _account_faults(first: FirstFile, declared: DeclaredContact) -> Iterator[str]:
     for name in first.accounts.keys() - declared.accounts.keys():
-        yield f"{name} may log in, who is no administrator of the spec"
+        yield f"{name} may log in, and is no administrator of the spec"
     for name, keys in declared.accounts.items():
         given = frozenset(first.accounts.get(name, ()))
         if name not in first.accounts:
@@ -178,8 +180,8 @@ def _applies(tree: RenderedTree) -> bool:
 FIRST_CONTACT = ProofCheck(
     name="first-contact",
     claim=(
-        "Devices that nobody has configured get their planned address and no other does; each switch is told the first"
-        " file of its own system, which holds the administrators' public keys and no secret."
+        "Unconfigured devices get their planned address, and no other device gets one; each switch gets the first file"
+        " of its own system, which holds the administrators' public keys and no secret."
     ),
     kinds=frozenset({"first-contact"}),
     intent=frozenset({"contact"}),

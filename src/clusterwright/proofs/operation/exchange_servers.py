@@ -51,7 +51,7 @@ def server_notes(tree: RenderedTree, ends: PlannedEnds, exchanges: tuple[Exchang
                 zone = ends.declared.zone_at(exchange.version, low)
                 beyond.setdefault(exchange.fabric, set()).add(zone)
     if unread:
-        yield f"no filter of {', '.join(sorted(unread))} is rendered: whether requests pass there was not judged."
+        yield f"no filter of {', '.join(sorted(unread))} is rendered: whether requests pass there was not checked."
     for fabric, zones in sorted(beyond.items()):
         yield (
             f"no border of {fabric} leads to {', '.join(sorted(zones))}: whether requests of switches come there, and"

@@ -33,7 +33,7 @@ _NUMBERS = {"tcp": TCP, "udp": UDP}
 _ASKED = {NAMES: (UDP, 53), TIME: (UDP, 123), LOGS: (UDP, 514)}
 """RFC 1035, RFC 5905 and RFC 5426."""
 _ANSWERED = {SSH: (TCP, 22), EAPI: (TCP, 443), SNMP: (UDP, 161)}
-_SPEC_ONLY = "where switches, servers and those who watch are"
+_SPEC_ONLY = "where switches, servers and monitoring are"
 _Asked = dict[tuple[str, str, int, int], set[int]]
 """Source addresses as numbers, by fabric, kind of server, IP version and server."""
 
@@ -56,7 +56,7 @@ def _check(tree: RenderedTree) -> Verdict:
             facts=(Fact("switches", switches),),
             counterexamples=(),
             cases=Cases("switches", switches),
-            unjudged=f"not judged: only a spec says {_SPEC_ONLY}",
+            unjudged=f"not checked: only a spec sets {_SPEC_ONLY}",
         )
     ends = PlannedEnds(declared, _idle(tree, declared))
     requests = _requests(tree, ends)
@@ -173,7 +173,7 @@ def _host_addresses(tree: RenderedTree) -> Mapping[tuple[str, int], str]:
 def _untold_notes(untold: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
     for (system, what), devices in sorted(untold.items()):
         who = f"{count(len(devices), 'switch')} with {systems()[system].title}, as {min(devices)}"
-        yield f"not judged of {who}: nothing names the address that servers for {what} are asked from."
+        yield f"not checked for {who}: nothing sets the source address of requests to servers for {what}."
 
 
 def _visits(tree: RenderedTree, ends: PlannedEnds) -> tuple[tuple[Exchange, ...], tuple[Counterexample, ...]]:
@@ -200,7 +200,7 @@ def _visits(tree: RenderedTree, ends: PlannedEnds) -> tuple[tuple[Exchange, ...]
         peers = declared_sources(declared, fabric, version, words[protocol], port)
         if not peers:
             device, file = examples[key]
-            message = f"no flow lets anybody ask the management port for {name} at port {port}"
+            message = f"no flow permits {name} to the management port at port {port}"
             faults.append(Counterexample(device=device, file=file, line=0, message=message))
             continue
         exchanges.append(

@@ -154,7 +154,7 @@ def _faults_of_plan(values: Mapping[str, Any], planned: DeclaredCheck) -> Iterat
     if "bmc" not in planned.values:
         oldest = values.get("bmc.oldest_s")
         if not isinstance(oldest, int) or oldest < _HEARD_AGAIN * planned.interval_s:
-            message = f"what the BMC said is too old after {oldest} s, and it is asked each {planned.interval_s} s"
+            message = f"readings of the BMC expire after {oldest} s, and are taken each {planned.interval_s} s"
             yield "oldest_s", message
 
 

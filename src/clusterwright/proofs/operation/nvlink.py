@@ -172,8 +172,7 @@ def _applies(tree: RenderedTree) -> bool:
 
 NVLINK_DOMAINS = ProofCheck(
     name="nvlink-domains",
-    claim="Nodes that share NVLink's switch trays list each other, alike, and nobody else; NCCL uses NVLink between"
-    " them.",
+    claim="Nodes that share NVLink's switch trays list exactly each other, all alike; NCCL uses NVLink between them.",
     kinds=frozenset({"node-memory-exchange", "node-network", "nccl"}),
     intent=frozenset({"nvlink_domains"}),
     applies=_applies,

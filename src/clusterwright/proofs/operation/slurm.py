@@ -162,7 +162,7 @@ def _faults(made: _Configuration, texts: tuple[str | None, ...]) -> Iterator[Fau
     for name, (line, members) in made.queues.items():
         unknown = sorted(members - made.nodes.keys())
         if unknown:
-            yield SLURM_CONF, line.number, f"{name} has {and_more(unknown, _SHOWN)}, of which no line says what it is"
+            yield SLURM_CONF, line.number, f"{name} has {and_more(unknown, _SHOWN)}, which no line defines"
     yield from _device_faults(made)
     homeless = [name for name in made.nodes if name not in made.leaves]
     if homeless and made.leaves:
@@ -235,7 +235,7 @@ def _faults_of_spec(made: _Configuration, declared: DeclaredSlurm | None) -> Ite
 
 def _controller_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
     if list(made.controllers) != list(declared.controllers):
-        written, wanted = (", ".join(names) or "nobody" for names in (made.controllers, declared.controllers))
+        written, wanted = (", ".join(names) or "none" for names in (made.controllers, declared.controllers))
         number = next((number for number, _ in made.controllers.values()), 0)
         yield SLURM_CONF, number, f"the controllers are {written}, the spec has {wanted}"
     for name, (number, address) in made.controllers.items():
@@ -281,7 +281,7 @@ def _queue_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fau
         for key, wanted in (("allowgroups", queue.groups), ("allowaccounts", queue.accounts)):
             allowed = frozenset(filter(None, line.value(key).split(",")))
             if allowed != wanted:
-                lets_in, meant = (", ".join(sorted(names)) or "anybody" for names in (allowed, wanted))
+                lets_in, meant = (", ".join(sorted(names)) or "everyone" for names in (allowed, wanted))
                 yield SLURM_CONF, line.number, f"{name} lets in {lets_in} by {key}, the spec {meant}"
         if line.value("state").lower() not in {"", "up"}:
             yield SLURM_CONF, line.number, f"{name} is {line.value('state')}: it takes or starts no job"
@@ -310,7 +310,7 @@ def _worker_faults(tree: RenderedTree, slurm: DeclaredSlurm) -> Iterator[Counter
         text = tree.text(name, SLURMD_DEFAULTS)
         servers = list(read_servers(text or ""))
         if servers != wanted:
-            asked = ", ".join(servers) or "nobody"
+            asked = ", ".join(servers) or "no server"
             message = f"slurmd asks {asked} for its configuration, the controllers are {', '.join(wanted)}"
             yield Counterexample(device=name, file=SLURMD_DEFAULTS, line=0, message=message)
 
