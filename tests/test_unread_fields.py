@@ -28,7 +28,7 @@ def trees() -> dict[Path, ast.Module]:
 
 def is_record(definition: ast.ClassDef) -> bool:
     """Whether a class is a dataclass or a NamedTuple."""
-    names = set()
+    names: set[str] = set()
     for node in (*definition.decorator_list, *definition.bases):
         names.update(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
     return not names.isdisjoint(_RECORDS)
