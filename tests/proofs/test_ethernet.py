@@ -48,7 +48,7 @@ def test_what_we_render_is_proven(name: str) -> None:
     found = verdict(name, tree(LAB))
     assert found.counterexamples == ()
     assert found.facts
-    chips = ["rtsw-ctsw-atsw: whether chips hold 16 equal paths was not judged: no source bounds them"]
+    chips = ["rtsw-ctsw-atsw: whether chips hold 16 equal paths was not checked: no source bounds them"]
     seeds = "ctsw and atsw have EOS's own with seeds of their own; what a seed changes in a chip is not published"
     notes = [f"rtsw-ctsw-atsw: {seeds}", *chips] if name == "ecmp-hash" else []
     assert list(found.notes) == notes
@@ -293,7 +293,7 @@ def test_a_session_with_the_site_needs_a_limit_but_no_switch_at_its_end() -> Non
 
 
 @pytest.mark.parametrize("term", ["", "   match ipv6 address prefix-list ALL\n"])
-def test_a_policy_that_tells_everything_is_refuted_with_a_list_or_without(term: str) -> None:
+def test_a_policy_announcing_every_route_is_refuted_with_a_list_or_without(term: str) -> None:
     listed = "ipv6 prefix-list ALL\n   seq 10 permit ::/0 le 128\n!\n"
 
     def edit(text: str) -> str:
@@ -304,4 +304,4 @@ def test_a_policy_that_tells_everything_is_refuted_with_a_list_or_without(term: 
         )
 
     found = verdict("reachability", tree("lab-roce", {("ctsw-p00-00", EOS): edit})).counterexamples
-    assert any("tells" in each.message and "everything" in each.message for each in found)
+    assert any("announces every route" in each.message for each in found)

@@ -93,7 +93,7 @@ def test_a_syntax_error_opens_the_fabric() -> None:
     (example,) = judge(substitute("ALL=limited", "all=limited"))
     assert (example.device, example.file) == (managers_of(LAB)[0], PARTITIONS)
     assert example.line == line_of(text_of(LAB, PARTITIONS), DEFAULT)
-    assert "everybody can reach everybody" in example.message
+    assert "every port can reach every other" in example.message
 
 
 def test_no_default_rule() -> None:

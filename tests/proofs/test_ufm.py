@@ -130,8 +130,7 @@ def test_what_ufm_watches_and_reports_is_no_business_of_the_subnet(
     assert verdict.word == "proven"
     (note,) = {note.partition(": ")[2] for note in verdict.notes}
     assert note == (
-        "of /opt/ufm/files/conf/gv.cfg was not judged 7 settings that say what UFM watches and reports, as "
-        "report_events of [Server]."
+        "not checked of /opt/ufm/files/conf/gv.cfg: 7 settings of monitoring, such as report_events of [Server]."
     )
 
 

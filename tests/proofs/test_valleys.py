@@ -12,7 +12,7 @@ from tests.proofs.ethernet_trees import EOS, text_of, tree, verdict
 
 from clusterwright.facts.router import Policy, Prefix, PrefixRule, Term
 from clusterwright.proofs.ethernet.network import network_of_tree
-from clusterwright.proofs.ethernet.valleys import _Judged, _passes
+from clusterwright.proofs.ethernet.valleys import _passes, _PolicyEffects
 
 PREFIXES: tuple[Prefix, ...] = tuple((bytes((10, 0, at, 0)), 24) for at in range(6))
 POOL: Prefix = (bytes((10, 0, 0, 0)), 16)
@@ -59,7 +59,7 @@ def test_of_all_prefixes_that_others_announce_one_passes_or_none() -> None:
         )
         for at, router in enumerate(fabric.routers)
     )
-    judged = _Judged(replace(fabric, routers=routers))
+    effects = _PolicyEffects(replace(fabric, routers=routers))
     outcomes = set()
     for _ in range(10_000):
         into, out_of, then = (chance.choice(policies) for _ in range(3))
@@ -69,7 +69,7 @@ def test_of_all_prefixes_that_others_announce_one_passes_or_none() -> None:
         # of the other's own prefix its policies may say something else; they are asked what they say of those alike
         tried = tuple(each for each in PREFIXES if each not in (own, theirs))
         wanted = _passes(into, out_of, then, keeps, tried)
-        found = judged.passes(at, judged.number(into, at), judged.number(out_of, at), judged.number(then, other))
+        found = effects.passes(at, effects.number(into, at), effects.number(out_of, at), effects.number(then, other))
         if wanted is not None:
             assert found is not None
         elif found is not None:
@@ -81,9 +81,9 @@ def test_of_all_prefixes_that_others_announce_one_passes_or_none() -> None:
 
 def test_policies_of_switches_that_name_their_own_prefixes_are_one() -> None:
     (fabric, *_) = network_of_tree(tree("lab-roce")).fabrics
-    judged = _Judged(fabric)
+    effects = _PolicyEffects(fabric)
     outgoing = {
-        judged.number(policy, at)
+        effects.number(policy, at)
         for at, router in enumerate(fabric.routers)
         if router.device.startswith("ctsw")
         for policy in router.policies.values()

@@ -100,7 +100,7 @@ def test_one_cable_drained_alone_is_told_and_not_refused(site: Site) -> None:
         (
             extra("ctsw-p00-00", "route-map TO-UP permit 5"),
             "valley-free",
-            "policy TO-UP tells atsw-01 fd00:1ab:b:ffff::9/128, learned from atsw-00: both are above",
+            "policy TO-UP announces fd00:1ab:b:ffff::9/128 to atsw-01, learned from atsw-00: both are above",
         ),
         (
             extra("atsw-00", "router bgp 4200000100", "   neighbor fd00:1ab:b:fffe::82 shutdown"),

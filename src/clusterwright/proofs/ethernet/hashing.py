@@ -80,7 +80,7 @@ def _run(tree: RenderedTree) -> Verdict:
         if fabric.links:
             most = max(Counter(link.a for link in fabric.links).values())
             notes.append(
-                f"{fabric.name}: whether chips hold {most:,} equal paths was not judged: no source bounds them"
+                f"{fabric.name}: whether chips hold {most:,} equal paths was not checked: no source bounds them"
             )
         if len(set(usual_by_kind.values())) > 1:
             notes.append(f"{fabric.name}: its systems spread by different parts of a packet")

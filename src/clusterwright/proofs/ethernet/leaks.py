@@ -32,24 +32,26 @@ from clusterwright.proofs.tree import RenderedTree
 def leaks(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> Iterator[Counterexample]:
     """Default routes, foreign sources of routes, and policies accepting routes from outside the fabric."""
     probes = list(_probes(tree, fabric, fabrics))
-    usual = _usual(fabric)
+    usual_ranges = _usual(fabric)
     devices = tree.devices
-    verdict_by_policy: dict[Policy, str] = {}
+    foreign_prefix: dict[Policy, str] = {}
     for router in fabric.routers:
         yield from _own_routes(tree, fabric, router)
         for session, mark, message in _unfiltered(router):
             place = odd_mark(tree, fabric, router, mark or session.group_mark)
             yield example(tree, router.device, router.bgp_file, place, message)
-        names = {session.into: session for session in router.sessions if session.into}
-        for name, session in names.items():
+        session_by_policy = {session.into: session for session in router.sessions if session.into}
+        for name, session in session_by_policy.items():
             policy = router.policy(name)
-            if policy not in verdict_by_policy:
-                is_border = leads_outside(router, session, devices)
-                # The isolation proof checks the site's announcements; here they may be no route of the tree's fabrics.
-                verdict_by_policy[policy] = _foreign(policy, probes, _accepted(policy) if is_border else usual)
-            if verdict_by_policy[policy]:
+            if policy not in foreign_prefix:
+                allowed = usual_ranges
+                if leads_outside(router, session, devices):
+                    # The isolation proof checks the site's announcements; here only routes of the fabrics are refused.
+                    allowed = _accepted(policy)
+                foreign_prefix[policy] = _foreign(policy, probes, allowed)
+            if foreign_prefix[policy]:
                 mark = odd_mark(tree, fabric, router, policy[0].mark or session.group_mark)
-                message = f"policy {name} accepts {verdict_by_policy[policy]}, which is no route of this fabric"
+                message = f"policy {name} accepts {foreign_prefix[policy]}, which is no route of this fabric"
                 yield example(tree, router.device, router.bgp_file, mark, message)
 
 
@@ -76,9 +78,12 @@ def _loser(fabric: RoutedFabric, router: Router, prefix: Prefix) -> str:
     announcements = announced(fabric)
     for length in range(prefix[1], 0, -1):
         column = announcements.column_of.get(network_of(prefix[0], length))
-        if column is not None:
-            owners = [fabric.routers[at].device for at in announcements.columns[column].origins]
-            return "" if router.device in owners else owners[0]
+        if column is None:
+            continue
+        owners = [fabric.routers[index].device for index in announcements.columns[column].origins]
+        if router.device in owners:
+            return ""
+        return owners[0]
     return ""
 
 
@@ -86,32 +91,35 @@ def _unfiltered(router: Router) -> Iterator[tuple[Session, Mark, str]]:
     """Sessions, one of each group, without a policy in a direction, or announcing every prefix."""
     groups = {(session.group_mark, session.into, session.out_of): session for session in router.sessions}
     for session in groups.values():
-        for name, what in ((session.into, "learned from"), (session.out_of, "told to")):
+        for name, direction in ((session.into, "learned from"), (session.out_of, "announced to")):
             if not name:
-                yield session, session.group_mark, f"no policy filters what is {what} {shown(session.peer)}"
+                yield session, session.group_mark, f"no policy filters routes {direction} {shown(session.peer)}"
         if session.out_of:
             for term in router.policy(session.out_of):
-                if term.permit and term.communities is None and _takes_all(term):
-                    message = f"policy {session.out_of} tells {shown(session.peer)} everything that the switch knows"
+                if term.permit and term.communities is None and _matches_all_prefixes(term):
+                    message = f"policy {session.out_of} announces every route of the switch to {shown(session.peer)}"
                     yield session, term.mark, message
 
 
-def _takes_all(term: Term) -> bool:
+def _matches_all_prefixes(term: Term) -> bool:
     """True for a term without a list, or with a list of every prefix."""
-    return term.prefixes is None or any(
-        rule.permit and (rule.within[1], rule.low, rule.high) == (0, 0, 8 * len(rule.within[0]))
-        for rule in term.prefixes
-    )
+    if term.prefixes is None:
+        return True
+    for rule in term.prefixes:
+        address_bits = 8 * len(rule.within[0])
+        if rule.permit and (rule.within[1], rule.low, rule.high) == (0, 0, address_bits):
+            return True
+    return False
 
 
-def _foreign(policy: Policy, probes: list[Prefix], usual: frozenset[PrefixRule]) -> str:
-    """A prefix from outside the fabric accepted by a policy: a probe, or a range not accepted by others."""
+def _foreign(policy: Policy, probes: list[Prefix], allowed: frozenset[PrefixRule]) -> str:
+    """A prefix from outside the fabric accepted by a policy: a probe, or a range outside the ``allowed`` ones."""
     communities = {frozenset[str]()} | {term.communities for term in policy if term.communities}
     for prefix in probes:
         if any(apply_policy(policy, prefix, community) is not None for community in communities):
             return shown_prefix(prefix)
     for rule in _accepted(policy):
-        if not any(_contains(other, rule) for other in usual):
+        if not any(_contains(other, rule) for other in allowed):
             return f"{shown_prefix(rule.within)} with lengths {rule.low} to {rule.high}"
     return ""
 
@@ -135,7 +143,9 @@ def _usual(fabric: RoutedFabric) -> frozenset[PrefixRule]:
     ranges = Counter[frozenset[PrefixRule]]()
     for policy, count in votes.items():
         ranges[_accepted(policy)] += count
-    return max(ranges.items(), key=lambda item: item[1])[0] if ranges else frozenset()
+    if not ranges:
+        return frozenset()
+    return max(ranges.items(), key=lambda item: item[1])[0]
 
 
 def _probes(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> Iterator[Prefix]:
@@ -146,12 +156,15 @@ def _probes(tree: RenderedTree, fabric: RoutedFabric, fabrics: tuple[RoutedFabri
     planned = declared(tree, fabric)
     yield (b"\0" * 16, 0)
     yield (b"\0" * 4, 0)
-    prefixes = list(fabric.prefixes)
     for other in fabrics:
-        is_part = declared(tree, other) is planned if planned is not None else other.name == fabric.name
+        is_part = other.name == fabric.name
+        if planned is not None:
+            is_part = declared(tree, other) is planned
         if not is_part:
             yield from islice(other.prefixes, 2)
-    hosts = next((prefix for prefix in prefixes if prefix[1] < 8 * len(prefix[0])), None)
-    if hosts is not None:
-        yield hosts[0], hosts[1] + 1
-        yield hosts[0], 8 * len(hosts[0])
+    for address, length in fabric.prefixes:
+        address_bits = 8 * len(address)
+        if length < address_bits:
+            yield address, length + 1
+            yield address, address_bits
+            break

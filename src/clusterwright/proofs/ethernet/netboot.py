@@ -44,12 +44,13 @@ def _unanswered(router: Router, subnet: Prefix, edge: DeclaredEdge) -> str:
     source = router.relay_sources.get(subnet)
     if source is None:
         return "the address of the port that leads to the server, which the switch announces to no neighbour"
-    if all(source != address for _, address in router.own_addresses):
+    if source not in {address for _, address in router.own_addresses}:
         return f"{shown(source)}, which is no address of the switch"
     host = (source, 8 * len(source))
-    if router.sessions and not any(covers(prefix, host) for prefix, _ in router.networks):
+    is_announced = any(covers(prefix, host) for prefix, _ in router.networks)
+    if router.sessions and not is_announced:
         return f"{shown(source)}, which no prefix that the switch announces leads back to"
-    if edge.relay_source is None or edge.relay_source != int.from_bytes(source, "big"):
+    if edge.relay_source != int.from_bytes(source, "big"):
         return f"{shown(source)}, which the filters of boot servers do not expect"
     return ""
 
@@ -65,19 +66,21 @@ def _server_faults(tree: RenderedTree, fabric: RoutedFabric, sources: list[bytes
             continue
         for source in sources:
             host = (source, 8 * len(source))
-            if not any(len(prefix[0]) == len(source) and covers(prefix, host) for prefix, _ in nic.routes):
+            if not any(covers(prefix, host) for prefix, _ in nic.routes):
                 message = f"no route leads to {shown(source)}, from which a switch asks for hosts that boot"
                 yield example(tree, nic.device, nic.file, ("Destination=",), message)
                 break
 
 
 def _booted(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[Router, Prefix, DeclaredEdge]]:
-    declared = tree.declaration.isolation if tree.declaration is not None else None
+    """Switches relaying requests of hosts, each with the hosts' subnet and planned edge."""
+    isolation = tree.declaration.isolation if tree.declaration is not None else None
+    if isolation is None:
+        return
     routers = {router.device: router for router in fabric.routers}
-    if declared is not None:
-        for edge in declared.edges:
-            if edge.relays and edge.switch in routers and declared is not None:
-                yield routers[edge.switch], _prefix(edge.subnet, declared.fabric[edge.fabric].version), edge
+    for edge in isolation.edges:
+        if edge.relays and edge.switch in routers:
+            yield routers[edge.switch], _prefix(edge.subnet, isolation.fabric[edge.fabric].version), edge
 
 
 def _prefix(subnet: Ranges, version: int) -> Prefix:
@@ -87,5 +90,8 @@ def _prefix(subnet: Ranges, version: int) -> Prefix:
 
 
 def _mark(router: Router, subnet: Prefix) -> Mark:
-    """The first port of the hosts' subnet."""
-    return next((port.mark for port in router.ports if port.subnet == subnet), ())
+    """The place of the first port of the hosts' subnet."""
+    for port in router.ports:
+        if port.subnet == subnet:
+            return port.mark
+    return ()

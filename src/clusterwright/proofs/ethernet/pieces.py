@@ -6,11 +6,12 @@ node with files is attached only by NICs with an address in them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice, starmap
 
-from clusterwright.facts.router import apply_policy
+from clusterwright.facts.router import Port, Router, apply_policy
 from clusterwright.hosts.linux.reader.network import NETWORKS
 from clusterwright.plan.meeting import Wiring, wiring_of_ends
 from clusterwright.proofs.check import Counterexample, Fact, example
@@ -29,7 +30,10 @@ def label(fabric: RoutedFabric, fabrics: tuple[RoutedFabric, ...]) -> str:
     names = sorted({nic.name for nic, _ in fabric.nics})
     if not names:
         return f"{fabric.name} ({fabric.routers[0].device})"
-    return f"{fabric.name} ({', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
+    shown_names = names[:_NAMED]
+    if len(names) > _NAMED:
+        shown_names.append("...")
+    return f"{fabric.name} ({', '.join(shown_names)})"
 
 
 @lru_cache(maxsize=2)
@@ -43,8 +47,8 @@ def wirings(tree: RenderedTree) -> Mapping[str, Wiring]:
     parts: dict[str, list[RoutedFabric]] = {}
     for fabric in network.fabrics:
         parts.setdefault(_name(tree, fabric, parts), []).append(fabric)
-    filed = tree.devices_below(NETWORKS)
-    return {name: _wiring(fabrics, stopped, filed) for name, fabrics in parts.items()}
+    devices_with_files = tree.devices_below(NETWORKS)
+    return {name: _wiring(fabrics, stopped, devices_with_files) for name, fabrics in parts.items()}
 
 
 def _name(tree: RenderedTree, fabric: RoutedFabric, parts: Mapping[str, list[RoutedFabric]]) -> str:
@@ -52,52 +56,68 @@ def _name(tree: RenderedTree, fabric: RoutedFabric, parts: Mapping[str, list[Rou
     if planned is not None:
         return planned.name
     for name, others in parts.items():
-        if others[0].name == fabric.name and _is_one(fabric, others[0]):
+        if others[0].name == fabric.name and _accepts_routes(fabric, others[0]):
             return name
-    return f"{fabric.name} of {fabric.routers[0].device}" if fabric.name in parts else fabric.name
+    if fabric.name in parts:
+        return f"{fabric.name} of {fabric.routers[0].device}"
+    return fabric.name
 
 
-def _is_one(part: RoutedFabric, other: RoutedFabric) -> bool:
+def _accepts_routes(part: RoutedFabric, other: RoutedFabric) -> bool:
     """True for a switch of one part accepting the other's routes."""
     prefix = next(other.prefixes, None)
-    first_sessions = part.routers[0].sessions[:1] if part.routers else ()
-    if prefix is None or not first_sessions:
+    if prefix is None or not part.routers or not part.routers[0].sessions:
         return False
-    policy = part.routers[0].policy(first_sessions[0].into)
+    router = part.routers[0]
+    policy = router.policy(router.sessions[0].into)
     return apply_policy(policy, prefix, frozenset()) is not None
 
 
-def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], filed: frozenset[str]) -> Wiring:
-    above: dict[str, set[str]] = {}
+def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], devices_with_files: frozenset[str]) -> Wiring:
+    uppers: dict[str, set[str]] = {}
     ends: list[tuple[str, str, str]] = []
     for part in parts:
-        idle = {at for at, router in enumerate(part.routers) if router.device in stopped or part.silent[at]}
-        trunks: list[set[str]] = [set() for _ in part.routers]
-        for one, one_port, other, other_port in part.links:
-            trunks[one].add(one_port.name)
-            trunks[other].add(other_port.name)
-        rank = part.rank.tolist()
-        for a, b in dict.fromkeys(map(tuple, part.ends.tolist())):
-            if rank[a] != rank[b] and a not in idle and b not in idle:
-                lower, upper = (a, b) if rank[a] < rank[b] else (b, a)
-                above.setdefault(part.routers[lower].device, set()).add(part.routers[upper].device)
+        idle = {index for index, router in enumerate(part.routers) if router.device in stopped or part.silent[index]}
+        for lower, upper in _uplinks(part, idle):
+            uppers.setdefault(lower, set()).add(upper)
         nics = {(nic.device, nic.name) for nic, _ in part.nics}
-        for at, router in enumerate(part.routers):
-            if at not in idle:
-                for port in router.ports:
-                    if port.name in trunks[at]:
-                        continue
-                    device, _, name = port.peer.partition(" ")
-                    is_configured = device not in filed or (device, name) in nics
-                    if name and is_configured and device not in stopped:
-                        ends.append((device, name, router.device))
-    return wiring_of_ends(above, ends)
+        for router, port in _host_ports(part, idle):
+            device, _, name = port.peer.partition(" ")
+            is_configured = device not in devices_with_files or (device, name) in nics
+            if name and is_configured and device not in stopped:
+                ends.append((device, name, router.device))
+    return wiring_of_ends(uppers, ends)
+
+
+def _uplinks(part: RoutedFabric, idle: set[int]) -> Iterator[tuple[str, str]]:
+    """Lower and upper switch of each pair of cabled switches in service, by name."""
+    rank = part.rank.tolist()
+    for a, b in dict.fromkeys(map(tuple, part.ends.tolist())):
+        if rank[a] == rank[b] or a in idle or b in idle:
+            continue
+        lower, upper = (a, b) if rank[a] < rank[b] else (b, a)
+        yield part.routers[lower].device, part.routers[upper].device
+
+
+def _host_ports(part: RoutedFabric, idle: set[int]) -> Iterator[tuple[Router, Port]]:
+    """Ports of switches in service without those to other switches."""
+    trunks = {(index, port.name) for index, port in part.link_ends}
+    for index, router in enumerate(part.routers):
+        if index in idle:
+            continue
+        for port in router.ports:
+            if (index, port.name) not in trunks:
+                yield router, port
 
 
 def _planes(tree: RenderedTree, name: str) -> str:
     """The spec's declaration of a fabric's planes; "" without one, or without a spec."""
-    planned = tree.declaration.ethernet.values() if tree.declaration is not None else ()
-    return next((fabric.planes for fabric in planned if fabric.name == name), "")
+    if tree.declaration is None:
+        return ""
+    for fabric in tree.declaration.ethernet.values():
+        if fabric.name == name:
+            return fabric.planes or ""
+    return ""
 
 
 def piece_faults(tree: RenderedTree) -> Iterator[Counterexample]:
@@ -106,21 +126,21 @@ def piece_faults(tree: RenderedTree) -> Iterator[Counterexample]:
     Without a spec, pieces are planes if every node with files is in all of them.
     """
     for name, wiring in wirings(tree).items():
-        is_meant = bool(_planes(tree, name)) if tree.declaration is not None else _look_like_planes(tree, wiring)
+        has_planes = bool(_planes(tree, name)) if tree.declaration is not None else _look_like_planes(tree, wiring)
         pairs = list(filter(None, (wiring.parted, wiring.torn(_joined(tree, name)))))
-        if not is_meant:
+        if not has_planes:
             pairs += starmap(wiring.apart, islice(_pairs_of(wiring.piece_count), _PAIRS))
         reported: set[frozenset[int]] = set()
-        for one, other in pairs:
-            here, there = wiring.piece_of[one.switch], wiring.piece_of[other.switch]
-            if frozenset((here, there)) in reported:
+        for source, destination in pairs:
+            pieces = frozenset((wiring.piece_of[source.switch], wiring.piece_of[destination.switch]))
+            if pieces in reported:
                 continue
-            reported.add(frozenset((here, there)))
-            why = "no way up and then down joins them"
-            if here != there:
-                why = f"{name} is in {wiring.piece_count} pieces, and no cable joins them"
-            router = network_of_tree(tree).routers[one.switch]
-            message = f"{one} does not reach {other}: {why}"
+            reported.add(pieces)
+            reason = "no way up and then down joins them"
+            if len(pieces) > 1:
+                reason = f"{name} is in {wiring.piece_count} pieces, and no cable joins them"
+            router = network_of_tree(tree).routers[source.switch]
+            message = f"{source} does not reach {destination}: {reason}"
             yield example(tree, router.device, router.ports_file, (), message)
 
 
@@ -145,32 +165,33 @@ def _joined(tree: RenderedTree, name: str) -> Mapping[str, int]:
 
 
 def _look_like_planes(tree: RenderedTree, wiring: Wiring) -> bool:
-    filed = tree.devices_below(NETWORKS)
-    members = {frozenset(end.device for end in piece) & filed for piece in wiring.pieces}
+    """True if every node with files is in all pieces."""
+    devices_with_files = tree.devices_below(NETWORKS)
+    members = {frozenset(end.device for end in piece) & devices_with_files for piece in wiring.pieces}
     return len(members) == 1
 
 
 def piece_facts(tree: RenderedTree) -> Iterator[Fact]:
     """The number of planes of each fabric proven plane by plane."""
     for name, wiring in wirings(tree).items():
-        how = _planes(tree, name)
-        if how and wiring.piece_count > 1 and wiring.parted is None:
-            what = f"{name}: planes by {how}, which meet in the nodes alone; each is proven by itself"
-            yield Fact(what, wiring.piece_count)
+        planes = _planes(tree, name)
+        if planes and wiring.piece_count > 1 and wiring.parted is None:
+            fact = f"{name}: planes by {planes}, which meet in the nodes alone; each is proven by itself"
+            yield Fact(fact, wiring.piece_count)
 
 
 def piece_notes(tree: RenderedTree) -> Iterator[str]:
     """Notes on pieces assumed to be planes in a tree without a spec, and on devices without a path to others."""
     for name, wiring in wirings(tree).items():
         if wiring.beside is not None:
-            one, other = wiring.beside
-            yield f"{name}: {one} does not reach {other}: both are at uppermost switches, and no way climbs again"
-    if tree.declaration is None:
-        for name, wiring in wirings(tree).items():
-            if wiring.piece_count > 1 and wiring.parted is None and _look_like_planes(tree, wiring):
-                yield f"{name} is in {wiring.piece_count} pieces with every node in all of them: taken for planes"
-        alone = [f for f in network_of_tree(tree).fabrics if len(f.routers) == 1]
-        for fabric in alone:
-            same = sum(other.name == fabric.name for other in alone)
-            if same > 1 and fabric is next(other for other in alone if other.name == fabric.name):
-                yield f"{same} {fabric.name} switches stand alone: whether they are one fabric, only the spec says"
+            near, far = wiring.beside
+            yield f"{name}: {near} does not reach {far}: both are at uppermost switches, and no way climbs again"
+    if tree.declaration is not None:
+        return
+    for name, wiring in wirings(tree).items():
+        if wiring.piece_count > 1 and wiring.parted is None and _look_like_planes(tree, wiring):
+            yield f"{name} is in {wiring.piece_count} pieces with every node in all of them: taken for planes"
+    single_switches = Counter(fabric.name for fabric in network_of_tree(tree).fabrics if len(fabric.routers) == 1)
+    for name, count in single_switches.items():
+        if count > 1:
+            yield f"{count} {name} switches stand alone: whether they are one fabric, only the spec says"

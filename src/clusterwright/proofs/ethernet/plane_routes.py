@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.facts.router import Prefix, Router, covers, leads_outside, network_of, prefix_of, shown_prefix
@@ -48,31 +47,34 @@ def _faults(tree: RenderedTree, parts: list[RoutedFabric]) -> Iterator[Counterex
     A device out of service is no destination, and routes over links that are down do not count.
     """
     unplugged = tree.declaration.unplugged if tree.declaration is not None else frozenset[tuple[str, str]]()
-    hosts = [_hosts(tree, part) for part in parts]
-    every = sorted(set().union(*hosts))
-    nodes: dict[str, list[tuple[int, ConfiguredNic]]] = {}
-    for at, part in enumerate(parts):
+    hosts_of_plane = [_hosts(tree, part) for part in parts]
+    all_hosts = sorted(set().union(*hosts_of_plane))
+    nics_by_node: dict[str, list[tuple[int, ConfiguredNic]]] = {}
+    for plane, part in enumerate(parts):
         for nic, _ in part.nics:
             if (nic.device, nic.name) not in unplugged:
-                nodes.setdefault(nic.device, []).append((at, nic))
+                nics_by_node.setdefault(nic.device, []).append((plane, nic))
     shapes: set[object] = set()
-    for device, nics in sorted(nodes.items()):
-        routes = list(chain.from_iterable(main_routes(nic, tree.text(device, nic.file) or "") for _, nic in nics))
-        shape = (frozenset(routes), tuple((at, nic.link) for at, nic in nics))
+    for device, nics in sorted(nics_by_node.items()):
+        routes: list[MainRoute] = []
+        for _, nic in nics:
+            routes += main_routes(nic, tree.text(device, nic.file) or "")
+        shape = (frozenset(routes), tuple((plane, nic.link) for plane, nic in nics))
         if shape in shapes:
             continue
         shapes.add(shape)
-        hosts_by_link = {nic.link: hosts[at] for at, nic in nics}
-        for prefix, link in _astray(every, routes, hosts_by_link):
+        hosts_by_link = {nic.link: hosts_of_plane[plane] for plane, nic in nics}
+        file_by_link = {nic.link: nic.file for _, nic in reversed(nics)}
+        for prefix, link in _misrouted(all_hosts, routes, hosts_by_link):
             if (device, link) in unplugged:
                 continue
-            file = next((nic.file for _, nic in nics if nic.link == link), nics[0][1].file)
+            file = file_by_link.get(link, nics[0][1].file)
             message = f"packets to {shown_prefix(prefix)} leave by {link}, whose plane does not have these hosts"
             yield example(tree, device, file, (f"@{link}",), message)
             break
 
 
-def _astray(
+def _misrouted(
     prefixes: list[Prefix], routes: list[MainRoute], hosts_by_link: Mapping[str, frozenset[Prefix]]
 ) -> Iterator[tuple[Prefix, str]]:
     """Prefixes with an outgoing link into a plane without them."""
@@ -90,16 +92,18 @@ def _hosts(tree: RenderedTree, part: RoutedFabric) -> frozenset[Prefix]:
     for router in part.routers:
         if router.device not in stopped:
             prefixes.update(prefix for prefix, _ in router.networks)
-            prefixes.update(_learnt(router, devices))
+            prefixes.update(_learned(router, devices))
     return frozenset(prefix for prefix in prefixes if prefix[1] < 8 * len(prefix[0]))
 
 
-def _learnt(router: Router, devices: frozenset[str]) -> Iterator[Prefix]:
+def _learned(router: Router, devices: frozenset[str]) -> Iterator[Prefix]:
     """Prefixes accepted by a switch from networks outside the tree."""
     for session in router.sessions:
-        if session.into and leads_outside(router, session, devices):
-            for term in router.policy(session.into):
-                yield from (rule.within for rule in term.prefixes or () if term.permit and rule.permit)
+        if not session.into or not leads_outside(router, session, devices):
+            continue
+        for term in router.policy(session.into):
+            if term.permit:
+                yield from (rule.within for rule in term.prefixes or () if rule.permit)
 
 
 def main_routes(nic: ConfiguredNic, text: str) -> Iterator[MainRoute]:
@@ -107,14 +111,18 @@ def main_routes(nic: ConfiguredNic, text: str) -> Iterator[MainRoute]:
     yield MainRoute(network_of(nic.address, nic.length), 0, frozenset({nic.link}))
     for section in text.split("\n[Route]")[1:]:
         body = section.split("\n[", 1)[0]
-        destination, metric = _DESTINATION.search(body), _METRIC.search(body)
-        if destination is not None and "\nTable=" not in body:
-            hops = frozenset(_HOP.findall(body)) or frozenset({nic.link})
-            yield MainRoute(prefix_of(destination[1]), int(metric[1]) if metric else 0, hops)
+        destination = _DESTINATION.search(body)
+        if destination is None or "\nTable=" in body:
+            continue
+        match = _METRIC.search(body)
+        metric = int(match[1]) if match is not None else 0
+        links = frozenset(_HOP.findall(body)) or frozenset({nic.link})
+        yield MainRoute(prefix_of(destination[1]), metric, links)
 
 
 def _used(routes: list[MainRoute], prefix: Prefix) -> frozenset[str]:
     """The possible outgoing NICs of packets to a prefix: those of the longest, then cheapest route."""
     matching = [route for route in routes if covers(route.prefix, prefix)]
-    best = min(matching, key=lambda route: (-route.prefix[1], route.metric), default=None)
-    return best.nics if best is not None else frozenset()
+    if not matching:
+        return frozenset()
+    return min(matching, key=lambda route: (-route.prefix[1], route.metric)).nics

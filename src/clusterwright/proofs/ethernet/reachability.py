@@ -124,7 +124,7 @@ def _run(tree: RenderedTree) -> Verdict:
             if planned is None:
                 notes.append(f"{router.device} announces nothing, as a drained switch does")
             elif router.device not in planned:
-                message = "announces nothing to anybody, but the spec does not drain it"
+                message = "announces nothing to any neighbour, but the spec does not drain it"
                 mark = router.policy(router.sessions[0].out_of)[:1]
                 counterexamples.append(
                     example(tree, router.device, router.bgp_file, mark[0].mark if mark else (), message)

@@ -70,7 +70,7 @@ def _run(tree: RenderedTree) -> Verdict:
             codes = _channels(fabric)
             facts.append(Fact(f"{fabric.name}: channels between switches, one for each direction", len(codes)))
             count = _dependency_count(transits)
-            facts.append(Fact(f"{fabric.name}: dependencies between channels, without a circle", count))
+            facts.append(Fact(f"{fabric.name}: dependencies between channels, without a cycle", count))
             if _may_circle(fabric, transits, codes):
                 counterexamples += _circle(tree, fabric, transits, *_dependencies(fabric, transits, codes))
     return Verdict(tuple(facts), tuple(counterexamples), Cases("switches that pass routes on", tried))
@@ -78,7 +78,7 @@ def _run(tree: RenderedTree) -> Verdict:
 
 def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
     """Transits between kinds of neighbours; the neighbours of a kind share their tier and the effect of policies."""
-    judged = _Judged(fabric)
+    effects = _PolicyEffects(fabric)
     kinds: list[dict[_Kind, list[int]]] = [{} for _ in fabric.routers]
     samples: list[dict[_Kind, tuple[Policy, str, Mark]]] = [{} for _ in fabric.routers]
     rank = fabric.rank.tolist()
@@ -86,7 +86,7 @@ def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
     for number, edge in enumerate(edges):  # announcements of the source, seen from the target
         at, other = edge.target, edge.source
         back = edges[number ^ 1]  # the session's other direction stands beside it
-        policies = judged.number(edge.into, at), judged.number(back.out_of, at), judged.number(back.into, other)
+        policies = effects.number(edge.into, at), effects.number(back.out_of, at), effects.number(back.into, other)
         key = rank[other], *policies, fabric.routers[other].keeps_communities
         members = kinds[at].setdefault(key, [])
         if not members or members[-1] != other:
@@ -97,14 +97,14 @@ def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
         for (_, into, *_), sources in members_by_kind.items():
             for target, targets in members_by_kind.items():
                 _, _, out_of, then, _ = target
-                prefix = judged.passes(at, into, out_of, then)
+                prefix = effects.passes(at, into, out_of, then)
                 if prefix is not None:
                     ends = tuple(dict.fromkeys(sources)), tuple(dict.fromkeys(targets))
                     policy, name, mark = samples[at][target]
                     yield _Transit(at, *ends, prefix, policy, name, mark)
 
 
-class _Judged:
+class _PolicyEffects:
     """The effect of a fabric's policies on its prefixes; policies with the same effect share a number.
 
     A router's own prefixes are never transit. They are left out, together with the rules on them by single prefixes,
@@ -196,7 +196,7 @@ def _valleys(tree: RenderedTree, fabric: RoutedFabric, transits: list[_Transit])
             tree, fabric, router, transit.policy[0].mark if transit.policy and transit.policy[0].mark else transit.mark
         )
         message = (
-            f"policy {transit.policy_name or '(none)'} tells {other} {shown_prefix(transit.prefix)}, "
+            f"policy {transit.policy_name or '(none)'} announces {shown_prefix(transit.prefix)} to {other}, "
             f"learned from {one}: both are above"
         )
         yield example(tree, router.device, router.bgp_file, mark, message)
@@ -308,7 +308,7 @@ def _shortest_circle(graph: csr_array, nodes: NDArray[np.int64]) -> list[int]:
 
 VALLEYS = ProofCheck(
     name="valley-free",
-    claim="No switch tells an upper neighbour what another upper one told it; lossless buffers never wait in a circle.",
+    claim="No switch announces routes between its upper neighbours; lossless buffers never wait in a cycle.",
     kinds=KINDS,
     intent=NETWORK_INTENT,
     applies=has_network,

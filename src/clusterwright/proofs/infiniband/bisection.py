@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.engines import why_uneven
-from clusterwright.proofs.infiniband.judged import Judged
+from clusterwright.proofs.infiniband.outcome import SubnetOutcome
 from clusterwright.proofs.infiniband.subnet import KINDS, SUBNET_INTENT, ManagedSubnet, has_subnet
 from clusterwright.proofs.infiniband.units import Units, units_of
 from clusterwright.proofs.tree import RenderedTree
@@ -41,10 +41,10 @@ class _Cut:
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    judged = Judged(tree)
-    for subnet in judged.routed():
+    outcome = SubnetOutcome(tree)
+    for subnet in outcome.routed():
         units = units_of(subnet)
-        judged.unjudged = judged.unjudged or why_uneven(subnet)
+        outcome.unjudged = outcome.unjudged or why_uneven(subnet)
         short: list[Counterexample] = []
         promised = _promised(tree, subnet)
         for title, cuts in (
@@ -54,13 +54,13 @@ def _run(tree: RenderedTree) -> Verdict:
         ):
             if not cuts:
                 continue
-            judged.tried += len(cuts)
+            outcome.tried += len(cuts)
             best, worst = max(cut.ratio for cut in cuts), min(cut.ratio for cut in cuts)
-            judged.facts.append(Fact(f"bandwidth between {title}, worst of {len(cuts)}, 1 is full", round(worst, 4)))
+            outcome.facts.append(Fact(f"bandwidth between {title}, worst of {len(cuts)}, 1 is full", round(worst, 4)))
             wanted = best if promised is None else promised
             short += [_narrow(subnet, cut, wanted) for cut in cuts if cut.ratio < wanted - _ROUNDING]
-        judged.excuse(subnet, short)
-    return judged.verdict("two units to cut between")
+        outcome.excuse(subnet, short)
+    return outcome.verdict("two units to cut between")
 
 
 def _promised(tree: RenderedTree, subnet: ManagedSubnet) -> float | None:

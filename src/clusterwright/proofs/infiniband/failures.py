@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from clusterwright.hosts.opensm.reader.fabric import Integers
 from clusterwright.proofs.accepted import unaccepted
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.infiniband.judged import Judged
+from clusterwright.proofs.infiniband.outcome import SubnetOutcome
 from clusterwright.proofs.infiniband.subnet import KINDS, SUBNET_INTENT, ManagedSubnet, has_subnet
 from clusterwright.proofs.infiniband.units import Units, units_of
 from clusterwright.proofs.tree import RenderedTree
@@ -36,21 +36,21 @@ class _Failure:
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    judged = Judged(tree)
-    for subnet in judged.routed():
+    outcome = SubnetOutcome(tree)
+    for subnet in outcome.routed():
         units = units_of(subnet)
         failures = list(_failures(subnet))
-        judged.tried += len(failures) if len(subnet.leaves) > 1 else 0
+        outcome.tried += len(failures) if len(subnet.leaves) > 1 else 0
         gone = np.zeros((len(subnet.fabric.switches), len(failures)), bool)
         for column, failure in enumerate(failures):
             gone[list(failure.chips), column] = True
         healthy = _shares(subnet, np.zeros((len(gone), 1), bool))
         left = _shares(subnet, gone)[subnet.leaves] / np.maximum(healthy[subnet.leaves], 1e-9)
-        judged.facts += _worst_cases(subnet, units, failures, left)
+        outcome.facts += _worst_cases(subnet, units, failures, left)
         short, accepted = unaccepted(tree, _fabric(tree, subnet), list(_cut_off(subnet, failures, gone, left)))
-        judged.notes += accepted
-        judged.excuse(subnet, short)
-    return judged.verdict("failures that reach others")
+        outcome.notes += accepted
+        outcome.excuse(subnet, short)
+    return outcome.verdict("failures that reach others")
 
 
 def _fabric(tree: RenderedTree, subnet: ManagedSubnet) -> str | None:

@@ -6,7 +6,7 @@ import re
 
 from clusterwright.hosts.opensm.reader.fabric import shared_lids
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.infiniband.judged import Judged
+from clusterwright.proofs.infiniband.outcome import SubnetOutcome
 from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, SUBNET_INTENT, ManagedSubnet, has_subnet
 from clusterwright.proofs.tree import RenderedTree
 
@@ -17,23 +17,23 @@ _ENGINES_WITHOUT_LMC = ("ftree", "ar_ftree")  # opensm's current-routing.txt: ft
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    judged = Judged(tree)
-    for subnet in judged.read():
+    outcome = SubnetOutcome(tree)
+    for subnet in outcome.read():
         option = subnet.options.get("lmc")
         text = option.value if option is not None else "0"
         if not text.isdecimal() or int(text) > MAX_LMC:
-            judged.counterexamples.append(subnet.at_config(option, f"lmc {text} is not a number from 0 to {MAX_LMC}"))
+            outcome.counterexamples.append(subnet.at_config(option, f"lmc {text} is not a number from 0 to {MAX_LMC}"))
             continue
         fabric = tree.text(subnet.device, f"{subnet.folder}/{FABRIC}") or ""
-        judged.counterexamples += [
+        outcome.counterexamples += [
             subnet.at_fabric(shared_lid.line, shared_lid.message) for shared_lid in shared_lids(fabric)
         ]
         lmc = int(text)
         needed = _needed(subnet, lmc)
-        judged.tried += needed
-        judged.facts += [Fact("LIDs needed", needed), Fact("LIDs there are", UNICAST_LIDS), Fact("LMC", lmc)]
+        outcome.tried += needed
+        outcome.facts += [Fact("LIDs needed", needed), Fact("LIDs there are", UNICAST_LIDS), Fact("LMC", lmc)]
         if needed > UNICAST_LIDS:
-            judged.counterexamples.append(
+            outcome.counterexamples.append(
                 subnet.at_config(
                     option,
                     f"lmc {lmc}: {len(subnet.fabric.adapters):,} adapters and {len(subnet.fabric.switches):,} switch "
@@ -42,16 +42,16 @@ def _run(tree: RenderedTree) -> Verdict:
             )
         engines = subnet.options["routing_engine"].value.split(",") if "routing_engine" in subnet.options else []
         if lmc and any(engine in _ENGINES_WITHOUT_LMC for engine in engines):
-            judged.counterexamples.append(
+            outcome.counterexamples.append(
                 subnet.at_config(option, f"lmc {lmc}: {engines[0]} routes no LMC other than 0")
             )
     for path in sorted(path for path in tree.paths if _KEPT.fullmatch(path)):
         for device in tree.devices_with(path):
             kept = shared_lids(tree.text(device, path) or "")
-            judged.counterexamples += [
+            outcome.counterexamples += [
                 Counterexample(device=device, file=path, line=shared.line, message=shared.message) for shared in kept
             ]
-    return judged.verdict("ports that need a LID")
+    return outcome.verdict("ports that need a LID")
 
 
 def _needed(subnet: ManagedSubnet, lmc: int) -> int:

@@ -182,7 +182,7 @@ def _files(manager: _Manager, guids_of_managers: Set[int]) -> Iterator[Counterex
     """Faults of the files of a manager: those named by opensm.conf, those starting it, and unknown ones."""
     yield from _named_files(manager, guids_of_managers)
     if manager.file(manager.cabling) is None:
-        message = "the file is missing: the cabling is not known, and no claim about the subnet can be judged"
+        message = "the file is missing: the cabling is not known, and no claim about the subnet can be checked"
         yield manager.at(manager.cabling, 0, message)
     known_paths = {*manager.named.values(), manager.config, manager.cabling, script_path(manager.folder)}
     # opensm reads no folder below its own; one of several managers reads the common folder too.

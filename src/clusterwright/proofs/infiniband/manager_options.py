@@ -100,7 +100,7 @@ def _of_program(folder: str) -> Mapping[str, Fixed]:
         **OPENSM_FIXED,
         "log_file": Fixed(f"{logs}/opensm.log", OPENSM_FIXED["log_file"].otherwise),
         "dump_files_dir": Fixed(f"{logs}/", OPENSM_FIXED["dump_files_dir"].otherwise),
-        "log_prefix": Fixed(instance, "the log does not tell which manager of the host wrote a line"),
+        "log_prefix": Fixed(instance, "log lines do not show which manager of the host wrote them"),
     }
 
 
@@ -179,7 +179,7 @@ def _without(name: str) -> str:
     return {
         "root_guid_file": "ranks have no beginning",
         "cn_guid_file": "every adapter counts as a compute node's",
-        "partition_config_file": "opensm reads another file, or makes everybody a full member",
+        "partition_config_file": "opensm reads another file, or makes every adapter a full member",
         "node_name_map_name": "logs and dumps name switches by their model",
     }[name]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from clusterwright.hosts.opensm.reader.lists import Option
 from clusterwright.hosts.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
 from clusterwright.hosts.ufm.reader import DEFAULT_MEMBERSHIP, SETTINGS, SHARP_ENABLED, UfmSetting, settings
+from clusterwright.packets.phrases import count
 from clusterwright.proofs.infiniband.declared import DeclaredSubnet
 from clusterwright.proofs.infiniband.manager_options import Fault, fixed_faults, free_faults
 from clusterwright.proofs.infiniband.option_meaning import Fixed, Free
@@ -24,7 +25,7 @@ def global_faults(text: str | None, has_sharp: bool, membership: str) -> Iterato
     beside it. Settings that no claim knows are unread (``settings_unread``).
     """
     if text is None:
-        yield 0, "the file is missing: UFM decides by itself about SHARP, and makes everybody a full member"
+        yield 0, "the file is missing: UFM decides by itself about SHARP, and makes every adapter a full member"
         return
     wanted = {
         SHARP_ENABLED: Fixed("true" if has_sharp else "false", "UFM starts SHARP otherwise"),
@@ -52,11 +53,8 @@ def watching_notes(device: str, text: str | None) -> Iterator[str]:
     """A note on unchecked settings of gv.cfg for monitoring."""
     watching = [setting for setting in settings(text or "") if isinstance(setting, UfmSetting) and setting.is_watching]
     if watching:
-        many = f"{len(watching):,} settings that say" if len(watching) > 1 else "1 setting that says"
-        yield (
-            f"{device}: of /{GLOBAL} was not judged {many} what UFM watches and reports, as {watching[0].key} of "
-            f"[{watching[0].section}]."
-        )
+        example = f"{watching[0].key} of [{watching[0].section}]"
+        yield f"{device}: not checked of /{GLOBAL}: {count(len(watching), 'setting')} of monitoring, such as {example}."
 
 
 def extension_faults(text: str | None, partitions: str | None) -> Iterator[Fault]:

@@ -52,12 +52,12 @@ def _run(tree: RenderedTree) -> Verdict:
         path = option.value.lstrip("/") if option is not None else ""
         text = tree.text(subnet.device, path)
         if text is None:
-            counterexamples.append(subnet.at_config(option, "no partition file: everybody can reach everybody"))
+            counterexamples.append(subnet.at_config(option, "no partition file: every port can reach every other"))
             continue
         try:
             statements = parse_partitions(text)
         except BadStatement as error:
-            message = f"{error} opensm ignores the whole file, and everybody can reach everybody"
+            message = f"{error} opensm ignores the whole file, and every port can reach every other"
             counterexamples.append(Counterexample(device=subnet.device, file=path, line=error.line, message=message))
             continue
         matrix = matrix_of(subnet, statements)
@@ -196,7 +196,7 @@ def _port(subnet: ManagedSubnet, guid: int) -> str:
 
 PARTITIONS = ProofCheck(
     name="ib-partitions",
-    claim="Partitions have the members that the zones ask for, and nobody is a full member by default.",
+    claim="Partitions have the members of their zones, and no adapter is a full member by default.",
     kinds=KINDS,
     intent=SUBNET_INTENT | {"endpoints", "open_default", "partitions"},
     applies=has_subnet,

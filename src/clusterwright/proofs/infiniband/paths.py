@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from clusterwright.hosts.opensm.reader.fabric import Integers
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.engines import why_uneven
-from clusterwright.proofs.infiniband.judged import Judged
+from clusterwright.proofs.infiniband.outcome import SubnetOutcome
 from clusterwright.proofs.infiniband.subnet import KINDS, SUBNET_INTENT, ManagedSubnet, has_subnet
 from clusterwright.proofs.tree import RenderedTree
 
@@ -23,24 +23,24 @@ _NOT_EVEN = "not proven, because uplinks do not divide evenly among the switches
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    judged = Judged(tree)
-    for subnet in judged.routed():
+    outcome = SubnetOutcome(tree)
+    for subnet in outcome.routed():
         uneven = list(_uneven_switches(subnet))
         is_exact = not uneven and _divides(subnet)
         engine = why_uneven(subnet)
         if not uneven and not is_exact:
             engine = engine or _NOT_EVEN
-        judged.unjudged = judged.unjudged or engine
+        outcome.unjudged = outcome.unjudged or engine
         for distance, low, high, pairs, worst in _classes(subnet):
-            judged.tried += pairs
+            outcome.tried += pairs
             shown = low if low == high else f"{low} to {high}"
-            judged.facts.append(Fact(f"shortest paths between leaves {distance} links apart ({pairs:,} pairs)", shown))
+            outcome.facts.append(Fact(f"shortest paths between leaves {distance} links apart ({pairs:,} pairs)", shown))
             if is_exact and low != high:
                 uneven.append(_uneven_pair(subnet, worst, distance, low, high))
         if not engine:
-            judged.facts.append(Fact("load of an uplink, most against least of its rank", _load_ratio(subnet)))
-        judged.excuse(subnet, uneven)
-    return judged.verdict("pairs of leaves")
+            outcome.facts.append(Fact("load of an uplink, most against least of its rank", _load_ratio(subnet)))
+        outcome.excuse(subnet, uneven)
+    return outcome.verdict("pairs of leaves")
 
 
 def _ranks(subnet: ManagedSubnet) -> Iterator[Integers]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from clusterwright.hosts.opensm.reader.fabric import Integers
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
-from clusterwright.proofs.infiniband.judged import Judged
+from clusterwright.proofs.infiniband.outcome import SubnetOutcome
 from clusterwright.proofs.infiniband.subnet import (
     COMPUTE_LIST,
     KINDS,
@@ -43,30 +43,30 @@ def _has_rails(tree: RenderedTree, subnet: ManagedSubnet, units: Units) -> bool:
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    judged = Judged(tree)
-    for subnet in judged.read(ROOT_LIST, COMPUTE_LIST):
+    outcome = SubnetOutcome(tree)
+    for subnet in outcome.read(ROOT_LIST, COMPUTE_LIST):
         units = units_of(subnet)
         if not _has_rails(tree, subnet, units):
             continue
         if not len(subnet.leaves):
-            judged.counterexamples.append(subnet.without_nodes())
+            outcome.counterexamples.append(subnet.without_nodes())
             continue
-        judged.tried += len(units.taps)
+        outcome.tried += len(units.taps)
         table = _rails_of(subnet, units)
-        judged.facts += [
+        outcome.facts += [
             Fact("rails", len(units.rails)),
             Fact("adapters on rails", len(units.taps)),
             Fact("leaves, each of one rail", len(subnet.leaves)),
             Fact("units, each with its own leaf for every rail", int(units.unit.max(initial=-1)) + 1),
         ]
         astray = set(_foreign_taps(subnet, units, table))
-        judged.counterexamples += [_crossed(subnet, units, table, tap) for tap in sorted(astray)]
-        judged.counterexamples += _strays(subnet, units, astray)
+        outcome.counterexamples += [_crossed(subnet, units, table, tap) for tap in sorted(astray)]
+        outcome.counterexamples += _strays(subnet, units, astray)
         planes = list(_planes(subnet, units))
-        judged.facts += [Fact(f"switches of one rail at rank {rank}", count) for rank, count, _ in planes]
+        outcome.facts += [Fact(f"switches of one rail at rank {rank}", count) for rank, count, _ in planes]
         for _, _, examples in planes:
-            judged.counterexamples += examples
-    return judged.verdict("adapters of several rails on leaves for one each")
+            outcome.counterexamples += examples
+    return outcome.verdict("adapters of several rails on leaves for one each")
 
 
 def _rails_of(subnet: ManagedSubnet, units: Units) -> Integers:

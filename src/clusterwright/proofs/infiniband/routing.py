@@ -19,7 +19,7 @@ from clusterwright.hosts.opensm.reader.fabric import Integers
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.drained import drained_parts
 from clusterwright.proofs.infiniband.engines import NO_FALLBACK, UP_DOWN_ENGINES, engines_of
-from clusterwright.proofs.infiniband.judged import Judged
+from clusterwright.proofs.infiniband.outcome import SubnetOutcome
 from clusterwright.proofs.infiniband.subnet import (
     KINDS,
     SUBNET_INTENT,
@@ -31,12 +31,12 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    judged = Judged(tree)
-    for subnet in judged.routed():
+    outcome = SubnetOutcome(tree)
+    for subnet in outcome.routed():
         pairs, unreachable = _unreachable(subnet)
         flat = _flat_links(subnet)
-        judged.tried += pairs
-        judged.facts += [
+        outcome.tried += pairs
+        outcome.facts += [
             Fact("ranks of switches", int(subnet.rank.max(initial=-1)) + 1),
             Fact("pairs of compute adapters with an up–down path", pairs),
             Fact("channels in the dependency graph, without a cycle", 2 * len(subnet.fabric.trunks)),
@@ -44,25 +44,25 @@ def _run(tree: RenderedTree) -> Verdict:
         drained = tree.declaration.drained_chips if tree.declaration is not None else None
         engine = _unfollowed(tree, subnet)
         if engine:
-            judged.unjudged = (
-                judged.unjudged or f"not proven, because what paths {engine} takes is decided while it runs"
+            outcome.unjudged = (
+                outcome.unjudged or f"not proven, because what paths {engine} takes is decided while it runs"
             )
-        judged.counterexamples += [*_engines(subnet, engine), *_ranks(subnet, drained), *unreachable]
-        judged.notes += _idle_notes(subnet, drained)
+        outcome.counterexamples += [*_engines(subnet, engine), *_ranks(subnet, drained), *unreachable]
+        outcome.notes += _idle_notes(subnet, drained)
         if tree.declaration is not None:
             reached, crossed = drained_parts(subnet, tree.declaration)
-            judged.facts += reached
-            judged.counterexamples += crossed
+            outcome.facts += reached
+            outcome.counterexamples += crossed
         for row in flat.tolist():
             rank = int(subnet.rank[subnet.fabric.trunks[row, 0]])
-            judged.counterexamples.append(
+            outcome.counterexamples.append(
                 subnet.at_fabric(
                     int(subnet.fabric.trunks[row, 4]),
                     f"{subnet.fabric.trunk_name(row)} joins two switches of rank {rank}: it leads neither up nor down",
                 )
             )
-        judged.counterexamples += _credit_loop(subnet, flat)
-    return judged.verdict("pairs of compute adapters")
+        outcome.counterexamples += _credit_loop(subnet, flat)
+    return outcome.verdict("pairs of compute adapters")
 
 
 def _unfollowed(tree: RenderedTree, subnet: ManagedSubnet) -> str:

@@ -61,18 +61,19 @@ def _node_faults(tree: RenderedTree, fabric: RoutedFabric, *, is_wanted: bool) -
     for nic, _ in fabric.nics:
         names.setdefault(nic.device, set()).add(nic.name)
     for device, interfaces in names.items():
-        reached = _adaptive_interfaces(tree, device)
-        if reached is None:
+        adaptive_interfaces = _adaptive_interfaces(tree, device)
+        if adaptive_interfaces is None:
             continue
-        odd = sorted(name for name in interfaces if (name in reached) != is_wanted)
-        if odd:
-            order = "in any order" if not is_wanted else "in order"
-            message = f"{odd[0]} takes packets {order}, and the fabric {_choice(is_wanted)}"
+        wrong = sorted(name for name in interfaces if (name in adaptive_interfaces) != is_wanted)
+        if wrong:
+            order = "in order" if is_wanted else "in any order"
+            message = f"{wrong[0]} takes packets {order}, and the fabric {_choice(is_wanted)}"
             yield example(tree, device, SCRIPT, ("for interface in ",), message)
         settings = read_nccl(tree.text(device, NCCL) or "")
+        if settings.get("NCCL_IB_HCA") is None or not _is_fabric_of_nccl(tree, device, interfaces):
+            continue
         value = settings.get(VARIABLE)
-        devices = settings.get("NCCL_IB_HCA")
-        if devices is not None and _is_fabric_of_nccl(tree, device, interfaces) and (value == "1") != is_wanted:
+        if (value == "1") != is_wanted:
             message = f"{VARIABLE} is {value or 'not set'}, and the fabric {_choice(is_wanted)}"
             yield example(tree, device, NCCL, (f"{VARIABLE}=",), message)
 
@@ -93,8 +94,9 @@ def _is_fabric_of_nccl(tree: RenderedTree, device: str, interfaces: set[str]) ->
     """Whether NCCL's devices are those of a block of the script with these interfaces."""
     text = tree.text(device, SCRIPT) or ""
     settings = read_nccl(tree.text(device, NCCL) or "")
-    used = {name.lstrip("=^").partition(":")[0] for name in (settings.get("NCCL_IB_HCA") or "").split(",")}
+    names = (settings.get("NCCL_IB_HCA") or "").split(",")
+    nccl_devices = {name.lstrip("=^").partition(":")[0] for name in names}
     for block in read_qos_script(text):
-        if not block.interfaces.isdisjoint(interfaces) and not block.devices.isdisjoint(used):
+        if not block.interfaces.isdisjoint(interfaces) and not block.devices.isdisjoint(nccl_devices):
             return True
     return False

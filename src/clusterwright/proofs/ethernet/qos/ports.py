@@ -27,17 +27,19 @@ Shares = tuple[tuple[int, float], ...]
 
 def port_faults(tree: RenderedTree, fabric: RoutedFabric, lossless: frozenset[int]) -> Iterator[Counterexample]:
     """Cabled ports without the settings of the fabric's lossless class, or unlike most ports."""
-    cabled = [(router, port) for router, port in fabric.ports if port.peer]
     usual = usual_shares(fabric)
-    stated = tree.declaration.cable_m if tree.declaration is not None else {}
-    faults_by_settings: dict[tuple[int, float, int, float], tuple[tuple[str, Mark], ...]] = {}
-    for router, port in cabled:
-        stated_m = stated.get((router.device, port.name), 0.0)
-        # readers share one object for equal ports
-        key = id(port.qos), port.speed_gbps, port.mtu_bytes, stated_m
+    planned_cables = tree.declaration.cable_m if tree.declaration is not None else {}
+    faults_by_settings: dict[tuple[int, float, int, float], list[tuple[str, Mark]]] = {}
+    for router, port in fabric.ports:
+        if not port.peer:
+            continue
+        planned_m = planned_cables.get((router.device, port.name), 0.0)
+        # Readers share one object for equal ports.
+        key = id(port.qos), port.speed_gbps, port.mtu_bytes, planned_m
         if key not in faults_by_settings:
-            faults: list[tuple[str, Mark]] = [(fault, ()) for fault in _faults(port, lossless, usual, stated_m)]
-            faults_by_settings[key] = (*faults, *port.qos.losses) if lossless else tuple(faults)
+            faults_by_settings[key] = [(fault, ()) for fault in _faults(port, lossless, usual, planned_m)]
+            if lossless:
+                faults_by_settings[key] += port.qos.losses
         for fault, mark in faults_by_settings[key]:
             message = f"{port.name} to {port.peer} {fault}"
             yield example(tree, router.device, router.ports_file, mark or port.qos_mark, message)
@@ -46,32 +48,41 @@ def port_faults(tree: RenderedTree, fabric: RoutedFabric, lossless: frozenset[in
 def usual_shares(fabric: RoutedFabric) -> Shares:
     """The queues of most cabled ports with their part of the bandwidth, STRICT for a strict queue."""
     votes = Counter(port.qos.shares for _, port in fabric.ports if port.peer)
-    return max(votes.items(), key=lambda item: item[1])[0] if votes else ()
+    if not votes:
+        return ()
+    return max(votes.items(), key=lambda item: item[1])[0]
 
 
-def share_faults(given_shares: Shares, wanted: Shares, who: str) -> Iterator[tuple[int, str]]:
-    """Queues with another share of the bandwidth than that of ``who`` in ``wanted``, with the message."""
-    here, there = _normal(given_shares), _normal(wanted)
-    for queue in sorted(here.keys() | there.keys()):
-        given, asked = here.get(queue), there.get(queue)
-        is_alike = given is not None and asked is not None and (given == STRICT) == (asked == STRICT)
-        if not is_alike or abs((given or 0) - (asked or 0)) > _ROUNDING:
-            yield queue, f"gives queue {queue} {_share(given)}, {who} {_share(asked)}"
+def share_faults(configured: Shares, expected: Shares, source: str) -> Iterator[tuple[int, str]]:
+    """Queues with another share of the bandwidth than expected by ``source``, with the message."""
+    configured_shares, expected_shares = _normal(configured), _normal(expected)
+    for queue in sorted(configured_shares.keys() | expected_shares.keys()):
+        share, expected_share = configured_shares.get(queue), expected_shares.get(queue)
+        if not _is_same_share(share, expected_share):
+            yield queue, f"gives queue {queue} {_share(share)}, {source} {_share(expected_share)}"
 
 
-def _faults(port: Port, lossless: frozenset[int], usual: Shares, stated_m: float) -> Iterator[str]:
+def _is_same_share(share: float | None, expected: float | None) -> bool:
+    if share is None or expected is None:
+        return False
+    if (share == STRICT) != (expected == STRICT):
+        return False
+    return abs(share - expected) <= _ROUNDING
+
+
+def _faults(port: Port, lossless: frozenset[int], usual: Shares, planned_m: float) -> Iterator[str]:
     qos = port.qos
     if not qos.classifies:
         yield "does not sort packets by the map of DSCPs"
     if qos.lossless != lossless:
         yield f"pauses {priorities(qos.lossless)}, the class needs {priorities(lossless)} at both ends"
     elif lossless and qos.watchdog is None:
-        yield "has no watchdog: a NIC that pauses for ever would stop everybody behind it"
+        yield "has no watchdog: a NIC that pauses for ever would stop all traffic behind it"
     yield from (message for _, message in share_faults(qos.shares, usual, "most ports"))
-    if lossless and qos.cable_m is not None and qos.cable_m < stated_m:
-        yield f"sizes its headroom for {qos.cable_m:g} m of cable, the spec states {stated_m:g} m"
+    if lossless and qos.cable_m is not None and qos.cable_m < planned_m:
+        yield f"sizes its headroom for {qos.cable_m:g} m of cable, the spec states {planned_m:g} m"
     if qos.headroom_bytes is not None and port.speed_gbps:
-        least = _least_headroom_bytes(port.speed_gbps, max(qos.cable_m or 0, stated_m), port.mtu_bytes)
+        least = _least_headroom_bytes(port.speed_gbps, max(qos.cable_m or 0, planned_m), port.mtu_bytes)
         if qos.headroom_bytes < least:
             yield f"has {qos.headroom_bytes:,} bytes of headroom, at least {least:,} arrive after a pause"
 
@@ -84,8 +95,16 @@ def _least_headroom_bytes(speed_gbps: float, cable_m: float, mtu_bytes: int) -> 
 def _normal(shares: Shares) -> dict[int, float]:
     """Queues with their share of the bandwidth left by strict ones."""
     total = sum(share for _, share in shares if share != STRICT) or 1.0
-    return {queue: share if share == STRICT else share / total for queue, share in shares}
+    normal = dict(shares)
+    for queue, share in shares:
+        if share != STRICT:
+            normal[queue] = share / total
+    return normal
 
 
 def _share(share: float | None) -> str:
-    return "nothing of its own" if share is None else "all it asks for" if share == STRICT else f"{share:.0%}"
+    if share is None:
+        return "nothing of its own"
+    if share == STRICT:
+        return "all it asks for"
+    return f"{share:.0%}"

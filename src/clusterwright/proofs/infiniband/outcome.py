@@ -19,7 +19,7 @@ from clusterwright.proofs.tree import RenderedTree
 
 
 @dataclass(slots=True)
-class Judged:
+class SubnetOutcome:
     """Facts, counterexamples, notes and cases so far; ``unjudged`` is the first reason against a proof."""
 
     tree: RenderedTree
