@@ -45,7 +45,7 @@ _END = frozenset({"\n", ";", "}"})
 _CONNECTION_TRACKING = -200  # NF_IP_PRI_CONNTRACK: before it no packet has a state
 
 
-class _Entry(NamedTuple):
+class _SetElement(NamedTuple):
     """An element of a set or map; ``verdict`` and ``target`` are empty in a set."""
 
     values: tuple[Ranges, ...]
@@ -73,7 +73,7 @@ def _must_load(line: int, name: str, kinds: list[str], words: set[str], spread: 
         raise Unreadable(line, f"{shown(name)} has {spread} and no flag interval: nft loads none of the file")
 
 
-def _must_not_overlap(line: int, name: str, entries: list[_Entry], *, merges: bool, is_map: bool) -> None:
+def _must_not_overlap(line: int, name: str, entries: list[_SetElement], *, merges: bool, is_map: bool) -> None:
     """Raise Unreadable for overlapping elements; a map may not have equal ones either.
 
     ``merges`` is the flag ``auto-merge`` of a set of single values, which makes nft join them.
@@ -105,7 +105,7 @@ class _FileReader:
         self.reader = reader
         self.interfaces = interfaces
         self.sets: Sets = {}
-        self.maps: dict[str, tuple[list[str], list[_Entry]]] = {}
+        self.maps: dict[str, tuple[list[str], list[_SetElement]]] = {}
 
     def file(self) -> Ruleset:
         tables: list[Table] = []
@@ -177,7 +177,7 @@ class _FileReader:
         if name in self.sets or name in self.maps:
             raise Unreadable(line, f"{shown(name)} is there twice")
         kinds: list[str] = []
-        entries: list[_Entry] = []
+        entries: list[_SetElement] = []
         words: set[str] = set()
         spread = ""
         self.reader.expect("{")
@@ -209,7 +209,7 @@ class _FileReader:
             flags.add(self.reader.expect("interval", "constant"))
         return flags
 
-    def _elements(self, kinds: list[str], *, is_map: bool) -> list[_Entry]:
+    def _elements(self, kinds: list[str], *, is_map: bool) -> list[_SetElement]:
         self.reader.expect("=")
         line = self.reader.line
         self.reader.expect("{")
@@ -240,7 +240,7 @@ class _FileReader:
             self.reader.expect("verdict")
         return kinds
 
-    def _entries(self, kinds: list[str], *, is_map: bool) -> list[_Entry]:
+    def _entries(self, kinds: list[str], *, is_map: bool) -> list[_SetElement]:
         """The elements up to the closing brace; those of a map with verdict and target.
 
         Raises Unreadable for an empty line between them, as nft loads none of such a file.
@@ -257,7 +257,7 @@ class _FileReader:
             if is_map:
                 self.reader.expect(":")
                 verdict, target = self._verdict()
-            entries.append(_Entry(values, verdict, target))
+            entries.append(_SetElement(values, verdict, target))
             self.reader.take("\n")
             if self.reader.peek() != "}":
                 self.reader.expect(",")

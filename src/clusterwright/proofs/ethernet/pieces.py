@@ -116,7 +116,7 @@ def _planes(tree: RenderedTree, name: str) -> str:
         return ""
     for fabric in tree.declaration.ethernet.values():
         if fabric.name == name:
-            return fabric.planes or ""
+            return fabric.planes
     return ""
 
 

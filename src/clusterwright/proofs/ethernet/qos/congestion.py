@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
-from clusterwright.facts.router import Mark, Marking, Port, PortQos, Router
+from clusterwright.facts.router import Mark, Marking, Port, PortQos, Router, Watchdog
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.tree import RenderedTree
@@ -78,31 +78,40 @@ def _most(votes: Iterable[tuple[T, int]], default: T) -> T:
     counter: Counter[T] = Counter()
     for value, count in votes:
         counter[value] += count
-    return max(counter.items(), key=lambda item: item[1])[0] if counter else default
+    if not counter:
+        return default
+    return max(counter.items(), key=lambda item: item[1])[0]
 
 
 def _faults(qos: PortQos, usual: Usual, file: str) -> Iterator[_Fault]:
-    marking, wanted = dict(qos.marking), dict(usual.marking)
-    for queue in sorted(marking.keys() | wanted.keys()):
-        if marking.get(queue) != wanted.get(queue):
-            here, there = marking.get(queue, "nothing"), wanted.get(queue, "nothing")
-            yield f"queue {queue}", f"queue {queue} marks {here} here, {there} on most ports"
-    for queue in sorted(set(qos.counted or ()) ^ set(usual.counted[file] or ())):
-        here, there = ("on", "off") if queue in (qos.counted or ()) else ("off", "on")
+    marking, usual_marking = dict(qos.marking), dict(usual.marking)
+    for queue in sorted(marking.keys() | usual_marking.keys()):
+        marks, usual_marks = marking.get(queue, "nothing"), usual_marking.get(queue, "nothing")
+        if marks != usual_marks:
+            yield f"queue {queue}", f"queue {queue} marks {marks} here, {usual_marks} on most ports"
+    counted = set(qos.counted or ())
+    usually_counted = set(usual.counted[file] or ())
+    for queue in sorted(counted ^ usually_counted):
+        here, there = ("on", "off") if queue in counted else ("off", "on")
         yield f"queue {queue}", f"ECN counting of queue {queue} is {here} here, but {there} for most ports"
-    if qos.watchdog is None:
-        return
-    for key, what, time_ms, there_ms in (
-        ("detection", "finds a stuck queue after", qos.watchdog.detection_ms, usual.detection_ms),
-        ("recovery", "restores it after", qos.watchdog.recovery_ms, usual.recovery_ms),
-    ):
-        if time_ms != there_ms:
-            yield key, f"the PFC watchdog {what} {milliseconds(time_ms)} here, {milliseconds(there_ms)} on most ports"
-    if qos.watchdog.manner != usual.manner[file]:
+    if qos.watchdog is not None:
+        yield from _watchdog_faults(qos.watchdog, usual, file)
+
+
+def _watchdog_faults(watchdog: Watchdog, usual: Usual, file: str) -> Iterator[_Fault]:
+    if watchdog.detection_ms != usual.detection_ms:
+        here, there = milliseconds(watchdog.detection_ms), milliseconds(usual.detection_ms)
+        yield "detection", f"the PFC watchdog finds a stuck queue after {here} here, {there} on most ports"
+    if watchdog.recovery_ms != usual.recovery_ms:
+        here, there = milliseconds(watchdog.recovery_ms), milliseconds(usual.recovery_ms)
+        yield "recovery", f"the PFC watchdog restores it after {here} here, {there} on most ports"
+    if watchdog.manner != usual.manner[file]:
         there = usual.manner[file]
-        yield "manner", f"the PFC watchdog {qos.watchdog.manner} here, {there} on most ports of this system"
+        yield "manner", f"the PFC watchdog {watchdog.manner} here, {there} on most ports of this system"
 
 
 def milliseconds(time_ms: int | None) -> str:
-    """A time in words, None for one that is not stated."""
-    return "a time that is not stated" if time_ms is None else f"{time_ms} ms"
+    """A time in words; None is a time missing in the text."""
+    if time_ms is None:
+        return "a time that is not stated"
+    return f"{time_ms} ms"

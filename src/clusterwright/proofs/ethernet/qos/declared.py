@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterwright.facts.router import DSCPS, STRICT, Marking, Port, Router, thresholds
+from clusterwright.facts.router import DSCPS, STRICT, Port, Router, thresholds
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.declared import declared
 from clusterwright.proofs.ethernet.network import RoutedFabric
 from clusterwright.proofs.ethernet.qos.congestion import Usual, milliseconds
-from clusterwright.proofs.ethernet.qos.majority import Said, class_mark, priorities
+from clusterwright.proofs.ethernet.qos.majority import ClassSettings, class_mark, priorities
 from clusterwright.proofs.ethernet.qos.ports import share_faults, usual_shares
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.fabric import Fabric, TrafficClass
@@ -20,7 +20,7 @@ from clusterwright.spec.hardware.systems import system_of
 
 _KBYTE = 1000
 _ROUNDING_MS = 5  # EOS takes hundredths of a second
-_Fault = tuple[str, str]  # the key of what says so among a switch's or a port's places, the message
+_Fault = tuple[str, str]  # the key among the places of a switch or port, and the message
 
 
 def is_lossless(tree: RenderedTree, fabric: RoutedFabric) -> bool:
@@ -42,27 +42,39 @@ def assumed_words(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[str]:
                 )
 
 
-def declared_faults(tree: RenderedTree, fabric: RoutedFabric, truth: Said, usual: Usual) -> Iterator[Counterexample]:
+def declared_faults(
+    tree: RenderedTree, fabric: RoutedFabric, settings: ClassSettings, usual: Usual
+) -> Iterator[Counterexample]:
     """Differences between most of a fabric and the spec, each once, at a switch with them."""
     wanted = declared(tree, fabric)
     if wanted is None:
         return
-    router = next((router for router in fabric.routers if router.qos is not None), None)
-    if router is not None and router.qos is not None:
-        for key, message in _map_faults(wanted, truth):
-            dscp = key.removeprefix("dscp ")
-            mark = router.qos.marks.get(key) or (
-                class_mark(router.qos.marks, truth[0], int(dscp)) if dscp.isdigit() else ()
-            )
-            yield example(tree, router.device, router.ports_file, mark, message)
-    first = _first_ports(fabric)
-    for file, (router, port) in first.items():
+    yield from _map_counterexamples(tree, fabric, wanted, settings)
+    first_ports = _first_ports(fabric)
+    for index, (file, (router, port)) in enumerate(first_ports.items()):
         faults = list(_counting_faults(wanted, usual.counted[file]))
-        if file == next(iter(first)):
+        if index == 0:
             faults += [*_treatment_faults(wanted, usual), *_share_faults(wanted, fabric)]
         for key, message in faults:
             mark = dict(port.qos.places).get(key, port.qos_mark)
             yield example(tree, router.device, file, mark, f"{port.name} to {port.peer}, as most ports, {message}")
+
+
+def _map_counterexamples(
+    tree: RenderedTree, fabric: RoutedFabric, wanted: Fabric, settings: ClassSettings
+) -> Iterator[Counterexample]:
+    """Differences between the map of DSCPs of most switches and the spec, at the first switch with a map."""
+    for router in fabric.routers:
+        if router.qos is None:
+            continue
+        marks = router.qos.marks
+        for key, message in _map_faults(wanted, settings):
+            mark = marks.get(key, ())
+            dscp = key.removeprefix("dscp ")
+            if not mark and dscp.isdigit():
+                mark = class_mark(marks, settings.classes, int(dscp))
+            yield example(tree, router.device, router.ports_file, mark, message)
+        return
 
 
 def _lossless(wanted: Fabric) -> frozenset[int]:
@@ -73,70 +85,80 @@ def _first_ports(fabric: RoutedFabric) -> dict[str, tuple[Router, Port]]:
     """One cabled port for each operating system, by the path of its file."""
     first_ports: dict[str, tuple[Router, Port]] = {}
     for router in fabric.routers:
-        port = next((port for port in router.ports if port.peer), None)
-        if port is not None:
-            first_ports.setdefault(router.ports_file, (router, port))
+        if router.ports_file in first_ports:
+            continue
+        cabled = [port for port in router.ports if port.peer]
+        if cabled:
+            first_ports[router.ports_file] = router, cabled[0]
     return first_ports
 
 
-def _map_faults(wanted: Fabric, truth: Said) -> Iterator[_Fault]:
-    classes, queues, lossless = truth
-    entries: dict[int, TrafficClass] = {}
+def _map_faults(wanted: Fabric, settings: ClassSettings) -> Iterator[_Fault]:
+    class_of_dscp: dict[int, TrafficClass] = {}
     for traffic_class in wanted.classes:
-        entries.update(dict.fromkeys(traffic_class.dscp, traffic_class))
-    paused = _lossless(wanted)
+        class_of_dscp.update(dict.fromkeys(traffic_class.dscp, traffic_class))
+    lossless = _lossless(wanted)
     for dscp in range(DSCPS):
-        entry = entries.get(dscp)
-        if entry is not None and queues[dscp] != entry.queue:
-            yield (
-                f"dscp {dscp}",
-                f"DSCP {dscp} is in queue {queues[dscp]}, the spec's class {entry.name} in {entry.queue}",
-            )
-        elif entry is not None and entry.priority is not None and classes[dscp] != entry.priority:
-            message = f"DSCP {dscp} is traffic class {classes[dscp]}, the spec's class {entry.name} {entry.priority}"
+        number, queue = settings.classes[dscp], settings.queues[dscp]
+        planned = class_of_dscp.get(dscp)
+        priority = planned.priority if planned is not None else None
+        if planned is not None and queue != planned.queue:
+            message = f"DSCP {dscp} is in queue {queue}, the spec's class {planned.name} in {planned.queue}"
             yield f"dscp {dscp}", message
-        elif (entry is None or entry.priority is None) and classes[dscp] in paused:
-            yield (
-                f"dscp {dscp}",
-                f"DSCP {dscp} is in lossless class {classes[dscp]}, to which the spec does not give it",
-            )
-    if lossless != paused:
-        yield "priority", f"switches pause {priorities(lossless)}, the spec has {priorities(paused)} without loss"
+        elif planned is not None and priority is not None and number != priority:
+            message = f"DSCP {dscp} is traffic class {number}, the spec's class {planned.name} {priority}"
+            yield f"dscp {dscp}", message
+        elif priority is None and number in lossless:
+            message = f"DSCP {dscp} is in lossless class {number}, to which the spec does not give it"
+            yield f"dscp {dscp}", message
+    if settings.lossless != lossless:
+        paused = priorities(settings.lossless)
+        yield "priority", f"switches pause {paused}, the spec has {priorities(lossless)} without loss"
 
 
 def _counting_faults(wanted: Fabric, counted: tuple[int, ...] | None) -> Iterator[_Fault]:
     for entry in wanted.classes:
         if entry.ecn != "none" and counted is not None and entry.queue not in counted:
-            yield (
-                f"queue {entry.queue}",
-                f"does not count ECN marks of queue {entry.queue}, the spec's class {entry.name} does",
-            )
+            message = f"does not count ECN marks of queue {entry.queue}, the spec's class {entry.name} does"
+            yield f"queue {entry.queue}", message
 
 
 def _treatment_faults(wanted: Fabric, usual: Usual) -> Iterator[_Fault]:
     marking = dict(usual.marking)
-    asked = dict(_marking(wanted))
-    for queue in sorted(marking.keys() | asked.keys()):
-        if marking.get(queue) != asked.get(queue):
-            here, there = marking.get(queue, "nothing"), asked.get(queue, "nothing")
-            yield f"queue {queue}", f"marks {here} in queue {queue}, {there} in the spec"
-    for key, what, time_ms, asked_ms in (
-        ("detection", "finds a stuck queue after", usual.detection_ms, wanted.pfc_watchdog.detection_ms),
-        ("recovery", "restores it after", usual.recovery_ms, wanted.pfc_watchdog.recovery_ms),
-    ):
-        if time_ms is None or abs(time_ms - asked_ms) > _ROUNDING_MS:
-            yield key, f"{what} {milliseconds(time_ms)}, by the spec {asked_ms} ms"
+    planned_marking = _marking(wanted)
+    for queue in sorted(marking.keys() | planned_marking.keys()):
+        marks, planned_marks = marking.get(queue, "nothing"), planned_marking.get(queue, "nothing")
+        if marks != planned_marks:
+            yield f"queue {queue}", f"marks {marks} in queue {queue}, {planned_marks} in the spec"
+    planned_ms = wanted.pfc_watchdog.detection_ms
+    if _is_other_time(usual.detection_ms, planned_ms):
+        message = f"finds a stuck queue after {milliseconds(usual.detection_ms)}, by the spec {planned_ms} ms"
+        yield "detection", message
+    planned_ms = wanted.pfc_watchdog.recovery_ms
+    if _is_other_time(usual.recovery_ms, planned_ms):
+        yield "recovery", f"restores it after {milliseconds(usual.recovery_ms)}, by the spec {planned_ms} ms"
 
 
-def _marking(wanted: Fabric) -> Marking:
-    return tuple(
-        (entry.queue, thresholds(m.min_kbytes * _KBYTE, m.max_kbytes * _KBYTE, m.percent))
-        for entry in wanted.classes
-        if (m := entry.marking) is not None
-    )
+def _is_other_time(time_ms: int | None, planned_ms: int) -> bool:
+    return time_ms is None or abs(time_ms - planned_ms) > _ROUNDING_MS
+
+
+def _marking(wanted: Fabric) -> dict[int, str]:
+    """The planned thresholds by queue."""
+    thresholds_by_queue = {}
+    for entry in wanted.classes:
+        marking = entry.marking
+        if marking is not None:
+            low_bytes, high_bytes = marking.min_kbytes * _KBYTE, marking.max_kbytes * _KBYTE
+            thresholds_by_queue[entry.queue] = thresholds(low_bytes, high_bytes, marking.percent)
+    return thresholds_by_queue
 
 
 def _share_faults(wanted: Fabric, fabric: RoutedFabric) -> Iterator[_Fault]:
-    asked = tuple(sorted((e.queue, STRICT if e.strict else float(e.weight)) for e in wanted.classes))
-    for queue, message in share_faults(usual_shares(fabric), asked, "the spec"):
+    planned_shares = sorted((entry.queue, _planned_share(entry)) for entry in wanted.classes)
+    for queue, message in share_faults(usual_shares(fabric), tuple(planned_shares), "the spec"):
         yield f"queue {queue}", message
+
+
+def _planned_share(entry: TrafficClass) -> float:
+    return STRICT if entry.strict else float(entry.weight)

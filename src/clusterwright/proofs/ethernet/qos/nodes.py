@@ -13,18 +13,18 @@ from clusterwright.hosts.linux.reader.nccl import NCCL, read_nccl
 from clusterwright.hosts.linux.reader.network import SCRIPT, ConfiguredQos, read_qos_script
 from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import RoutedFabric
-from clusterwright.proofs.ethernet.qos.majority import Said, class_mark, priorities
+from clusterwright.proofs.ethernet.qos.majority import ClassSettings, class_mark, priorities
 from clusterwright.proofs.ethernet.qos.nccl import ECN_BITS, is_elsewhere, marks_of, nccl_faults, unusual
 from clusterwright.proofs.library_environment import library_faults
 from clusterwright.proofs.tree import RenderedTree
 
 T = TypeVar("T")
-Marks = tuple[tuple[str, str | None], ...]
+NcclClasses = tuple[tuple[str, str | None], ...]
 _NO_PROFILE = -1
 
 
 def node_qos_faults(
-    tree: RenderedTree, fabric: RoutedFabric, nodes: Sequence[str], truth: Said, marking: frozenset[int]
+    tree: RenderedTree, fabric: RoutedFabric, nodes: Sequence[str], settings: ClassSettings, marking: frozenset[int]
 ) -> Iterator[Counterexample]:
     """Differences between NICs and NCCL on ``nodes`` and the switches; ``marking`` are the queues marking packets.
 
@@ -35,37 +35,41 @@ def node_qos_faults(
     for nic, _ in fabric.nics:
         addresses.setdefault(nic.device, []).append(nic.address)
         names.setdefault(nic.device, []).append(nic.name)
-    every = {device: _blocks(tree, device) for device in nodes}
-    # NICs on other fabrics may have other settings.
-    blocks = {}
-    for device, of_device in every.items():
-        blocks[device] = [block for block in of_device if not block.interfaces.isdisjoint(names[device])]
-    kin = _kin(tree, nodes)
+    blocks_by_node = {device: _blocks(tree, device) for device in nodes}
+    blocks = {device: _blocks_of_nics(blocks_by_node[device], names[device]) for device in nodes}
+    group_of = _comparable_nodes(tree, nodes)
     classes: dict[int | str, Counter[int | None]] = {}
-    settings_by_kin: dict[int | str, Counter[Marks]] = {}
+    traffic_classes: dict[int | str, Counter[NcclClasses]] = {}
     for device, node_blocks in blocks.items():
-        classes.setdefault(kin[device], Counter()).update(_connections(block) for block in node_blocks)
+        group = group_of[device]
+        classes.setdefault(group, Counter()).update(_connections(block) for block in node_blocks)
         if _runs_nccl(tree, device):
-            marks = marks_of(read_nccl(tree.text(device, NCCL) or ""))
-            settings_by_kin.setdefault(kin[device], Counter()).update([marks])
+            nccl_classes = marks_of(read_nccl(tree.text(device, NCCL) or ""))
+            traffic_classes.setdefault(group, Counter()).update([nccl_classes])
     yield from library_faults(tree, [device for device in blocks if _runs_nccl(tree, device)])
     for device, node_blocks in blocks.items():
-        usual_class = _most(classes[kin[device]], None)
-        usual_settings = _most(settings_by_kin.get(kin[device], Counter()), ())
+        group = group_of[device]
         if not node_blocks:
             message = "the node has NICs on a lossless fabric, but nothing sets their priorities"
             yield Counterexample(device=device, file=SCRIPT, line=0, message=message)
             continue
         yield from _unreached(tree, device, names[device], node_blocks)
+        usual_class = _most(classes[group], None)
         for block in node_blocks:
-            yield from _block_faults(tree, device, block, truth=truth, marking=marking, usual_class=usual_class)
-        settings = read_nccl(tree.text(device, NCCL) or "")
-        if is_elsewhere(settings, node_blocks, every[device]):
+            yield from _block_faults(tree, device, block, settings=settings, marking=marking, usual_class=usual_class)
+        nccl = read_nccl(tree.text(device, NCCL) or "")
+        if is_elsewhere(nccl, node_blocks, blocks_by_node[device]):
             continue
-        faults = nccl_faults(settings, truth, node_blocks, addresses.get(device, ()))
-        expected_settings = usual_settings if _runs_nccl(tree, device) else ()
-        for name, message in (*faults, *unusual(settings, expected_settings)):
+        faults = list(nccl_faults(nccl, settings, node_blocks, addresses.get(device, ())))
+        if _runs_nccl(tree, device):
+            faults += unusual(nccl, _most(traffic_classes[group], ()))
+        for name, message in faults:
             yield example(tree, device, NCCL, (f"{name}=",), message)
+
+
+def _blocks_of_nics(blocks: Sequence[ConfiguredQos], names: Sequence[str]) -> list[ConfiguredQos]:
+    """The blocks of a fabric's NICs, as NICs on other fabrics may have other settings."""
+    return [block for block in blocks if not block.interfaces.isdisjoint(names)]
 
 
 def _unreached(
@@ -84,18 +88,21 @@ def _block_faults(
     device: str,
     block: ConfiguredQos,
     *,
-    truth: Said,
+    settings: ClassSettings,
     marking: frozenset[int],
     usual_class: int | None,
 ) -> Iterator[Counterexample]:
     marks = dict(block.marks)
-    if _connections(block) != usual_class:
-        here, there = (value or "no class" for value in (_connections(block), usual_class))
+    traffic_class = _connections(block)
+    if traffic_class != usual_class:
+        here, there = traffic_class or "no class", usual_class or "no class"
         message = f"connections get {here} on the first port of their devices, {there} on most nodes"
         yield example(tree, device, SCRIPT, marks.get("connection", marks["interfaces"]), message)
-    for message, key in _nic_faults(block, truth, marking):
+    for message, key in _nic_faults(block, settings, marking):
+        mark = marks.get(key, ())
         number = key.rpartition(" ")[2]
-        mark = marks.get(key) or (class_mark(marks, truth[0], int(number)) if number.isdigit() else ())
+        if not mark and number.isdigit():
+            mark = class_mark(marks, settings.classes, int(number))
         yield example(tree, device, SCRIPT, mark, message)
 
 
@@ -106,7 +113,7 @@ def _runs_nccl(tree: RenderedTree, device: str) -> bool:
     return tree.text(device, NCCL) is not None
 
 
-def _kin(tree: RenderedTree, nodes: Sequence[str]) -> dict[str, int | str]:
+def _comparable_nodes(tree: RenderedTree, nodes: Sequence[str]) -> dict[str, int | str]:
     """The group of comparable nodes of each node: with several NCCL profiles, those of its profile.
 
     In a folder, nodes with the same beginning of their names.
@@ -120,7 +127,9 @@ def _kin(tree: RenderedTree, nodes: Sequence[str]) -> dict[str, int | str]:
 
 
 def _most(votes: Counter[T], default: T) -> T:
-    return max(votes.items(), key=lambda item: item[1])[0] if votes else default
+    if not votes:
+        return default
+    return max(votes.items(), key=lambda item: item[1])[0]
 
 
 def _connections(script: ConfiguredQos) -> int | None:
@@ -138,29 +147,36 @@ def _blocks(tree: RenderedTree, device: str) -> tuple[ConfiguredQos, ...]:
         raise VerifyError(f"{device}:/{SCRIPT}: {error}. Render the spec again.") from None
 
 
-def _nic_faults(nic: ConfiguredQos, truth: Said, marking: frozenset[int]) -> Iterator[tuple[str, str]]:
+def _nic_faults(nic: ConfiguredQos, settings: ClassSettings, marking: frozenset[int]) -> Iterator[tuple[str, str]]:
     """Differences between a NIC and the switches, with the name of the mark for each."""
-    classes, queues, lossless = truth
+    classes, queues, lossless = settings
     if not nic.trusts_dscp:
         yield "the NICs do not trust the DSCP", "interfaces"
     if not nic.cable_m:
         yield "the NICs size their headroom for no cable at all", "cable"
     for priority in sorted(lossless):
         is_on = dict(nic.congestion_control).get(priority)
-        used = {queue for number, queue in zip(classes, queues, strict=True) if number == priority}
-        if is_on != bool(used & marking):
-            text = {True: "on", False: "off", None: "left as it was"}
-            there = "marks packets" if used & marking else "marks nothing"
-            yield f"DCQCN is {text[is_on]} for priority {priority}, whose queue {there} on the switches", "congestion"
+        queues_of_priority = {queue for number, queue in zip(classes, queues, strict=True) if number == priority}
+        marks_packets = not queues_of_priority.isdisjoint(marking)
+        if is_on != marks_packets:
+            state = {True: "on", False: "off", None: "left as it was"}[is_on]
+            there = "marks packets" if marks_packets else "marks nothing"
+            yield f"DCQCN is {state} for priority {priority}, whose queue {there} on the switches", "congestion"
     if nic.lossless != lossless:
         yield f"the NICs pause {priorities(nic.lossless)}, the switches {priorities(lossless)}", "pfc"
     for dscp in range(DSCPS):
-        given, wanted = nic.priority_of[dscp], classes[dscp]
-        if given != wanted:
-            there = "no traffic class" if wanted is None else f"traffic class {wanted}"
-            yield f"DSCP {dscp} has priority {given} here, {there} on the switches", f"dscp {dscp}"
-    if nic.connection_class is not None and nic.connection_class % (1 << ECN_BITS):
+        priority, number = nic.priority_of[dscp], classes[dscp]
+        if priority != number:
+            there = "no traffic class" if number is None else f"traffic class {number}"
+            yield f"DSCP {dscp} has priority {priority} here, {there} on the switches", f"dscp {dscp}"
+    yield from _connection_faults(nic, settings)
+
+
+def _connection_faults(nic: ConfiguredQos, settings: ClassSettings) -> Iterator[tuple[str, str]]:
+    if nic.connection_class is None:
+        return
+    if nic.connection_class % (1 << ECN_BITS):
         yield f"{nic.connection_class} is no DSCP times 4", "connection"
-    if nic.connection_class is not None and classes[nic.connection_class >> ECN_BITS] not in lossless:
-        value = nic.connection_class
-        yield f"connections bear DSCP {value >> ECN_BITS}, which is not in a lossless class", "connection"
+    dscp = nic.connection_class >> ECN_BITS
+    if settings.classes[dscp] not in settings.lossless:
+        yield f"connections bear DSCP {dscp}, which is not in a lossless class", "connection"

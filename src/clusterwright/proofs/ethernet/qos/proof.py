@@ -21,7 +21,7 @@ from clusterwright.proofs.ethernet.network import (
 )
 from clusterwright.proofs.ethernet.qos.congestion import Usual, congestion_faults, usual_treatment
 from clusterwright.proofs.ethernet.qos.declared import assumed_words, declared_faults, is_lossless
-from clusterwright.proofs.ethernet.qos.majority import Said, class_mark
+from clusterwright.proofs.ethernet.qos.majority import ClassSettings, class_mark
 from clusterwright.proofs.ethernet.qos.nodes import node_qos_faults
 from clusterwright.proofs.ethernet.qos.notifications import notification_faults
 from clusterwright.proofs.ethernet.qos.pools import pool_facts, pool_faults
@@ -47,27 +47,24 @@ def _run(tree: RenderedTree) -> Verdict:
         if not is_lossless(tree, fabric):
             continue
         tried += len(fabric.routers)
-        truth = _truth(fabric)
-        classes, queues, lossless = truth
+        settings = _usual_settings(fabric)
         facts.append(Fact(f"{fabric.name}: switches with one map of DSCPs", len(fabric.routers)))
-        for priority in sorted(lossless):
-            dscps = [dscp for dscp in range(DSCPS) if classes[dscp] == priority]
-            value = f"DSCP {', '.join(map(str, dscps))}, queue {queues[dscps[0]] if dscps else None}"
-            facts.append(Fact(f"{fabric.name}: lossless priority {priority}", value))
+        facts += _lossless_facts(fabric.name, settings)
         for router in fabric.routers:
-            counterexamples += _switch(tree, router, truth)
-        counterexamples += port_faults(tree, fabric, lossless)
+            counterexamples += _switch(tree, router, settings)
+        counterexamples += port_faults(tree, fabric, settings.lossless)
         counterexamples += pool_faults(tree, fabric)
         notes += assumed_words(tree, fabric)
         usual = usual_treatment(fabric)
         counterexamples += congestion_faults(tree, fabric, usual)
-        counterexamples += notification_faults(tree, fabric, truth, usual)
-        counterexamples += declared_faults(tree, fabric, truth, usual)
-        facts += _under_pressure(fabric.name, usual)
+        counterexamples += notification_faults(tree, fabric, settings, usual)
+        counterexamples += declared_faults(tree, fabric, settings, usual)
+        facts += _congestion_facts(fabric.name, usual)
         # A switch out of service has no port with a peer, and the NICs plugged in there have no traffic.
         has_peers = [any(port.peer for port in router.ports) for router in fabric.routers]
-        nodes = list(dict.fromkeys(nic.device for nic, at in fabric.nics if has_peers[at]))
-        counterexamples += node_qos_faults(tree, fabric, nodes, truth, frozenset(queue for queue, _ in usual.marking))
+        nodes = list(dict.fromkeys(nic.device for nic, switch in fabric.nics if has_peers[switch]))
+        marking = frozenset(queue for queue, _ in usual.marking)
+        counterexamples += node_qos_faults(tree, fabric, nodes, settings, marking)
         facts.append(Fact(f"{fabric.name}: nodes whose NICs agree", len(nodes)))
         stated_headroom = (port.qos.headroom_bytes for _, port in fabric.ports)
         headroom = [size for size in stated_headroom if size is not None]
@@ -80,73 +77,89 @@ def _run(tree: RenderedTree) -> Verdict:
     )
 
 
-def _under_pressure(fabric: str, usual: Usual) -> Iterator[Fact]:
-    marking = ", ".join(f"queue {queue} {text}" for queue, text in usual.marking)
+def _lossless_facts(fabric: str, settings: ClassSettings) -> Iterator[Fact]:
+    for priority in sorted(settings.lossless):
+        dscps = [dscp for dscp in range(DSCPS) if settings.classes[dscp] == priority]
+        queue = settings.queues[dscps[0]] if dscps else None
+        value = f"DSCP {', '.join(map(str, dscps))}, queue {queue}"
+        yield Fact(f"{fabric}: lossless priority {priority}", value)
+
+
+def _congestion_facts(fabric: str, usual: Usual) -> Iterator[Fact]:
+    marking = ", ".join(f"queue {queue} {marks}" for queue, marks in usual.marking)
     yield Fact(f"{fabric}: packets marked", marking or "none, and DCQCN is off")
     if usual.detection_ms is not None and usual.recovery_ms is not None:
         value = f"{usual.detection_ms} and {usual.recovery_ms}"
         yield Fact(f"{fabric}: PFC watchdog, ms to detection and to recovery", value)
 
 
-def _said(qos: QosMap) -> Said:
-    """For each DSCP the class and the queue, and the lossless priorities."""
+def _settings_of(qos: QosMap) -> ClassSettings:
     queues = tuple(qos.queue_of.get(number) if number is not None else None for number in qos.class_of)
-    return qos.class_of, queues, qos.lossless
+    return ClassSettings(classes=qos.class_of, queues=queues, lossless=qos.lossless)
 
 
-def _truth(fabric: RoutedFabric) -> Said:
-    votes = Counter(_said(router.qos) for router in fabric.routers if router.qos is not None)
-    by_dscp = [Counter[tuple[int | None, int | None]]() for _ in range(DSCPS)]
-    lossless = Counter[frozenset[int]]()
-    for (classes, queues, priorities), count in votes.items():
-        lossless[priorities] += count
-        for dscp in range(DSCPS):
-            by_dscp[dscp][classes[dscp], queues[dscp]] += count
+def _usual_settings(fabric: RoutedFabric) -> ClassSettings:
+    """The settings of most switches, for each DSCP by itself."""
+    votes = Counter(_settings_of(router.qos) for router in fabric.routers if router.qos is not None)
     if not votes:
-        return (None,) * DSCPS, (None,) * DSCPS, frozenset()
-    best = [votes_of_dscp.most_common(1)[0][0] for votes_of_dscp in by_dscp]
-    classes_by_dscp = tuple(traffic_class for traffic_class, _ in best)
-    queues_by_dscp = tuple(queue for _, queue in best)
-    return classes_by_dscp, queues_by_dscp, lossless.most_common(1)[0][0]
+        return ClassSettings(classes=(None,) * DSCPS, queues=(None,) * DSCPS, lossless=frozenset())
+    votes_by_dscp = [Counter[tuple[int | None, int | None]]() for _ in range(DSCPS)]
+    lossless = Counter[frozenset[int]]()
+    for settings, count in votes.items():
+        lossless[settings.lossless] += count
+        for dscp in range(DSCPS):
+            votes_by_dscp[dscp][settings.classes[dscp], settings.queues[dscp]] += count
+    usual = [votes_of_dscp.most_common(1)[0][0] for votes_of_dscp in votes_by_dscp]
+    return ClassSettings(
+        classes=tuple(traffic_class for traffic_class, _ in usual),
+        queues=tuple(queue for _, queue in usual),
+        lossless=lossless.most_common(1)[0][0],
+    )
 
 
-def _switch(tree: RenderedTree, router: Router, truth: Said) -> Iterator[Counterexample]:
-    classes, queues, lossless = truth
+def _switch(tree: RenderedTree, router: Router, usual: ClassSettings) -> Iterator[Counterexample]:
+    """Differences between a switch and most switches, and lossy classes paused together with lossless ones."""
     if router.qos is None:
         yield example(tree, router.device, router.ports_file, (), "has no map from DSCP to traffic class")
         return
     yield from _shared_fate(tree, router, router.qos)
-    setting = _said(router.qos)
-    if setting == truth:
+    settings = _settings_of(router.qos)
+    if settings == usual:
         return
+    marks = router.qos.marks
     for dscp in range(DSCPS):
-        traffic_class = setting[0][dscp]
-        if traffic_class != classes[dscp]:
-            mark = router.qos.marks.get(f"dscp {dscp}") or class_mark(router.qos.marks, classes, dscp)
-            message = f"DSCP {dscp} is traffic class {traffic_class} here, {classes[dscp]} on the other switches"
+        traffic_class, usual_class = settings.classes[dscp], usual.classes[dscp]
+        queue, usual_queue = settings.queues[dscp], usual.queues[dscp]
+        if traffic_class != usual_class:
+            mark = marks.get(f"dscp {dscp}") or class_mark(marks, usual.classes, dscp)
+            message = f"DSCP {dscp} is traffic class {traffic_class} here, {usual_class} on the other switches"
             yield example(tree, router.device, router.ports_file, mark, message)
-        elif setting[1][dscp] != queues[dscp]:
-            mark = router.qos.marks.get(f"class {traffic_class}", ())
-            given = f"DSCP {dscp}, class {traffic_class}, is in queue {setting[1][dscp]} here"
-            message = f"{given}, {queues[dscp]} on the other switches"
+        elif queue != usual_queue:
+            mark = marks.get(f"class {traffic_class}", ())
+            place = f"DSCP {dscp}, class {traffic_class}, is in queue {queue} here"
+            message = f"{place}, {usual_queue} on the other switches"
             yield example(tree, router.device, router.ports_file, mark, message)
-    for priority in sorted(setting[2] ^ lossless):
-        mark = router.qos.marks.get(f"priority {priority}", ())
-        here, there = ("lossless", "not") if priority in setting[2] else ("not lossless", "lossless")
-        message = f"priority {priority} is {here} here, {there} on the other switches"
+    for priority in sorted(settings.lossless ^ usual.lossless):
+        mark = marks.get(f"priority {priority}", ())
+        message = f"priority {priority} is not lossless here, lossless on the other switches"
+        if priority in settings.lossless:
+            message = f"priority {priority} is lossless here, not on the other switches"
         yield example(tree, router.device, router.ports_file, mark, message)
 
 
 def _shared_fate(tree: RenderedTree, router: Router, qos: QosMap) -> Iterator[Counterexample]:
     """Lossy classes in a priority group or a queue paused for a lossless class."""
-    held = {qos.queue_of.get(priority): priority for priority in sorted(qos.lossless, reverse=True)}
-    for number in sorted({number for number in qos.class_of if number is not None} - qos.lossless):
-        if qos.group_of.get(number, number) in qos.paused:
-            message = f"class {number} is lossy and in priority group {qos.group_of.get(number, number)}, which pauses"
+    priority_of_queue = {qos.queue_of.get(priority): priority for priority in sorted(qos.lossless, reverse=True)}
+    classes = {number for number in qos.class_of if number is not None}
+    for number in sorted(classes - qos.lossless):
+        group = qos.group_of.get(number, number)
+        if group in qos.paused:
+            message = f"class {number} is lossy and in priority group {group}, which pauses"
             yield example(tree, router.device, router.ports_file, qos.marks.get(f"group {number}", ()), message)
         queue = qos.queue_of.get(number)
-        if queue in held:
-            message = f"class {number} is lossy and in queue {queue}, that of lossless priority {held[queue]}"
+        if queue in priority_of_queue:
+            priority = priority_of_queue[queue]
+            message = f"class {number} is lossy and in queue {queue}, that of lossless priority {priority}"
             yield example(tree, router.device, router.ports_file, qos.marks.get(f"class {number}", ()), message)
 
 
