@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,23 +33,8 @@ _ROUNDING = 1e-9
 
 
 def _run(tree: RenderedTree) -> Verdict:
-    facts: list[Fact] = []
     fabrics = network_of_tree(tree).fabrics
-    for fabric in fabrics:
-        down, up = sides(fabric)
-        for name, routers in fabric.tiers:
-            if not up[routers].any():
-                facts.append(Fact(f"{fabric.name}: {name} down, Gb/s in all", float(down[routers].sum())))
-                continue
-            carrying = routers[up[routers] > 0]
-            ratio = down[carrying] / up[carrying]
-            low, high = round(float(ratio.min()), 3), round(float(ratio.max()), 3)
-            facts.append(Fact(f"{fabric.name}: {name} up, Gb/s in all", float(up[routers].sum())))
-            facts.append(
-                Fact(f"{fabric.name}: {name} oversubscription", f"{low}" if low == high else f"{low} to {high}")
-            )
-            worst = round(float(cumulative(fabric)[routers].max()), 3)
-            facts.append(Fact(f"{fabric.name}: {name}, from the NICs to above its narrowest switch", worst))
+    facts = list(chain.from_iterable(map(_facts, fabrics)))
     parts: dict[str, list[RoutedFabric]] = {}
     for fabric in fabrics:
         planned = declared(tree, fabric)
@@ -66,6 +52,21 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(tuple(facts), tuple(counterexamples), Cases("tiers with a promise", tried))
 
 
+def _facts(fabric: RoutedFabric) -> Iterator[Fact]:
+    down, up = sides(fabric)
+    for name, routers in fabric.tiers:
+        if not up[routers].any():
+            yield Fact(f"{fabric.name}: {name} down, Gb/s in all", float(down[routers].sum()))
+            continue
+        with_uplinks = routers[up[routers] > 0]
+        ratio = down[with_uplinks] / up[with_uplinks]
+        low, high = round(float(ratio.min()), 3), round(float(ratio.max()), 3)
+        yield Fact(f"{fabric.name}: {name} up, Gb/s in all", float(up[routers].sum()))
+        yield Fact(f"{fabric.name}: {name} oversubscription", f"{low}" if low == high else f"{low} to {high}")
+        worst = round(float(cumulative(fabric)[routers].max()), 3)
+        yield Fact(f"{fabric.name}: {name}, from the NICs to above its narrowest switch", worst)
+
+
 @lru_cache(maxsize=16)
 def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
     """For each switch, Gb/s of its ports towards hosts and lower tiers, and towards higher ones.
@@ -73,28 +74,34 @@ def sides(fabric: RoutedFabric) -> tuple[Gbps, Gbps]:
     Cables of a switch without announcements (a drained one) count nothing, nor do those of drained nodes.
     """
     silent, rank = fabric.silent.tolist(), fabric.rank.tolist()
-    dead: list[set[str]] = [set() for _ in fabric.routers]
-    above: list[set[str]] = [set() for _ in fabric.routers]
+    idle_ports: list[set[str]] = [set() for _ in fabric.routers]
+    uplink_ports: list[set[str]] = [set() for _ in fabric.routers]
     for a, a_port, b, b_port in fabric.links:
         if rank[a] < rank[b]:
-            above[a].add(a_port.name)
+            uplink_ports[a].add(a_port.name)
         elif rank[b] < rank[a]:
-            above[b].add(b_port.name)
+            uplink_ports[b].add(b_port.name)
         if silent[a] or silent[b]:
-            dead[a].add(a_port.name)
-            dead[b].add(b_port.name)
+            idle_ports[a].add(a_port.name)
+            idle_ports[b].add(b_port.name)
     down, up = np.zeros(len(fabric.routers)), np.zeros(len(fabric.routers))
-    for at, router in enumerate(fabric.routers):
-        carrying = []
+    for index, router in enumerate(fabric.routers):
+        if silent[index]:
+            continue
         for port in router.ports:
-            is_idle = silent[at] or port.name in dead[at] or port.peer.partition(" ")[0] in fabric.idle
-            if port.peer and not is_idle:
-                carrying.append(port)
-        up[at] = sum(port.speed_gbps for port in carrying if port.name in above[at])
-        down[at] = sum(port.speed_gbps for port in carrying if port.name not in above[at])
-    unknown = np.array([any(p.peer and not p.speed_gbps for p in router.ports) for router in fabric.routers], bool)
-    down[unknown] = np.maximum(down[unknown], up[unknown])  # unknown speed: ports are taken to fill the uplinks
+            has_drained_peer = port.peer.partition(" ")[0] in fabric.idle
+            if not port.peer or has_drained_peer or port.name in idle_ports[index]:
+                continue
+            side = up if port.name in uplink_ports[index] else down
+            side[index] += port.speed_gbps
+    has_unknown_speed = np.array(list(map(_has_unknown_speed, fabric.routers)), bool)
+    # With an unknown speed, ports are assumed to fill the uplinks.
+    down[has_unknown_speed] = np.maximum(down[has_unknown_speed], up[has_unknown_speed])
     return down, up
+
+
+def _has_unknown_speed(router: Router) -> bool:
+    return any(port.peer and not port.speed_gbps for port in router.ports)
 
 
 def _from_hosts(fabric: RoutedFabric) -> Gbps:
@@ -145,7 +152,7 @@ def _broken(
     members = list[_Member]()
     for fabric in parts:
         # With a port of unknown speed, ports from below are assumed to fill the uplinks: 1 to 1, no narrowing.
-        if any(port.peer and not port.speed_gbps for _, port in fabric.ports):
+        if any(map(_has_unknown_speed, fabric.routers)):
             value = max(value, 1.0)
         at_or_below = np.array([router.stem in roles for router in fabric.routers], bool)
         below += float(_from_hosts(fabric)[at_or_below].sum())

@@ -29,9 +29,10 @@ def odd_mark(tree: RenderedTree, fabric: RoutedFabric, router: Router, fallback:
 def _lines(tree: RenderedTree, router: Router) -> Iterable[str]:
     """Lines defining policies, without those holding the switch's own prefixes."""
     addresses = {shown(prefix[0]) for prefix, _ in router.networks}
-    read = next((reader.policy_lines for reader in READERS if reader.file == router.ports_file), Unsupported(""))
-    if isinstance(read, Unsupported):
+    for reader in READERS:
+        if reader.file != router.ports_file or isinstance(reader.policy_lines, Unsupported):
+            continue
+        for line in reader.policy_lines(tree.text(router.device, router.bgp_file) or ""):
+            if not any(f"{address}/" in line for address in addresses):
+                yield line
         return
-    for line in read(tree.text(router.device, router.bgp_file) or ""):
-        if not any(f"{address}/" in line for address in addresses):
-            yield line

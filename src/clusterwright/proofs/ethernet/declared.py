@@ -9,8 +9,12 @@ from clusterwright.spec.fabric import Fabric
 
 def declared(tree: RenderedTree, fabric: RoutedFabric) -> Fabric | None:
     """The fabric of the spec with these switches; None without a spec or a planned switch."""
-    planned = tree.declaration.ethernet if tree.declaration is not None else {}
-    return next((planned[router.device] for router in fabric.routers if router.device in planned), None)
+    if tree.declaration is None:
+        return None
+    for router in fabric.routers:
+        if router.device in tree.declaration.ethernet:
+            return tree.declaration.ethernet[router.device]
+    return None
 
 
 def has_uplinks(fabric: Fabric) -> bool:

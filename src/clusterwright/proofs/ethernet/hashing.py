@@ -39,7 +39,9 @@ _READ_QUEUE_PAIRS = frozenset(
 
 
 def _applies(tree: RenderedTree) -> bool:
-    return has_network(tree) and any(f.links or is_lossless(tree, f) for f in network_of_tree(tree).fabrics)
+    if not has_network(tree):
+        return False
+    return any(fabric.links or is_lossless(tree, fabric) for fabric in network_of_tree(tree).fabrics)
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -50,7 +52,7 @@ def _run(tree: RenderedTree) -> Verdict:
     tried = 0
     for fabric in network_of_tree(tree).fabrics:
         facts += _functions(fabric)
-        notes += _told_apart_by_seed(fabric)
+        notes += _different_only_by_seed(fabric)
         counterexamples += _polarised(tree, fabric)
         counterexamples += adaptive_faults(tree, fabric)
         facts += adaptive_facts(fabric)
@@ -59,30 +61,29 @@ def _run(tree: RenderedTree) -> Verdict:
             continue
         silent += _without_seed(fabric)
         wanted = declared(tree, fabric)
-        kinds: dict[tuple[str, bool], list[Router]] = {}
-        for router in fabric.routers:
-            kinds.setdefault((router.ports_file, _reads_pairs(wanted, router)), []).append(router)
-        usual_by_kind = {}
-        for (file, reads_pairs), routers in kinds.items():
+        is_roce = wanted is not None and wanted.technology == "roce"
+        usual_fields = set()
+        for (file, reads_pairs), routers in _kinds(fabric, wanted).items():
             votes = Counter(router.spreads_by for router in routers if router.spreads_by is not None)
             usual, count = votes.most_common(1)[0] if votes else ("", 0)
-            if wanted is not None and wanted.technology == "roce" and reads_pairs and usual != _QUEUE_PAIR:
+            if is_roce and reads_pairs and usual != _QUEUE_PAIR:
                 message = f"no queue pair is in what most of {fabric.name} spread by: {usual or 'nothing is stated'}"
                 counterexamples.append(example(tree, routers[0].device, file, routers[0].spread_mark, message))
             if not votes:
                 notes.append(f"{fabric.name}: {routers[0].device} and its like do not say by what they spread")
                 continue
-            usual_by_kind[file, reads_pairs] = usual
-            tried += count if fabric.links else 0
+            usual_fields.add(usual)
+            if fabric.links:
+                tried += count
             stem = routers[0].stem
             facts.append(Fact(f"{fabric.name}: {count:,} switches like those of {stem} spread by", usual))
-            counterexamples += _odd(tree, routers, usual)
+            counterexamples += _unusual(tree, routers, usual)
         if fabric.links:
             most = max(Counter(link.a for link in fabric.links).values())
             notes.append(
                 f"{fabric.name}: whether chips hold {most:,} equal paths was not checked: no source bounds them"
             )
-        if len(set(usual_by_kind.values())) > 1:
+        if len(usual_fields) > 1:
             notes.append(f"{fabric.name}: its systems spread by different parts of a packet")
     cases = Cases("switches with equal paths to choose from", tried)
     return Verdict(
@@ -92,6 +93,14 @@ def _run(tree: RenderedTree) -> Verdict:
         notes=tuple(notes),
         unjudged=_unjudged(silent),
     )
+
+
+def _kinds(fabric: RoutedFabric, wanted: Fabric | None) -> dict[tuple[str, bool], list[Router]]:
+    """Routers by operating system and support for hashing queue pairs."""
+    kinds: dict[tuple[str, bool], list[Router]] = {}
+    for router in fabric.routers:
+        kinds.setdefault((router.ports_file, _reads_pairs(wanted, router)), []).append(router)
+    return kinds
 
 
 def _reads_pairs(wanted: Fabric | None, router: Router) -> bool:
@@ -129,13 +138,13 @@ def _numbered(fabric: RoutedFabric) -> Integers:
 
 def _functions(fabric: RoutedFabric) -> Iterator[Fact]:
     for stem, members in fabric.tiers:
-        votes = Counter(fabric.routers[at].hash_function for at in members)
+        votes = Counter(fabric.routers[index].hash_function for index in members)
         function = votes.most_common(1)[0][0]
         if function is not None:
             yield Fact(f"{fabric.name}: {stem} chooses with", f"{function.algorithm}, seed {function.seed}")
 
 
-def _told_apart_by_seed(fabric: RoutedFabric) -> Iterator[str]:
+def _different_only_by_seed(fabric: RoutedFabric) -> Iterator[str]:
     """A note for each algorithm of several tiers with different seeds."""
     tiers_by_algorithm: dict[str, list[str]] = {}
     for stem, members in fabric.tiers:
@@ -145,35 +154,39 @@ def _told_apart_by_seed(fabric: RoutedFabric) -> Iterator[str]:
             tiers_by_algorithm.setdefault(function.algorithm, []).append(stem)
     for algorithm, tiers in tiers_by_algorithm.items():
         if len(tiers) > 1:
-            alike = f"{' and '.join(tiers)} have {algorithm} with seeds of their own"
-            yield f"{fabric.name}: {alike}; what a seed changes in a chip is not published"
+            same_algorithm = f"{' and '.join(tiers)} have {algorithm} with seeds of their own"
+            yield f"{fabric.name}: {same_algorithm}; what a seed changes in a chip is not published"
 
 
 def _polarised(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexample]:
     """Switches with the hash function of a neighbour; of two, the one with more such neighbours. Each switch once."""
-    pairs, function = _stacked(fabric), _numbered(fabric)
-    same = (function[pairs[:, 0]] == function[pairs[:, 1]]) & (function[pairs[:, 0]] >= 0)
-    alike = [(fabric.routers[lower], fabric.routers[upper]) for lower, upper in pairs[same].tolist()]
-    count = Counter(router.device for router in chain.from_iterable(alike))
+    pairs, functions = _stacked(fabric), _numbered(fabric)
+    lower_functions, upper_functions = functions[pairs[:, 0]], functions[pairs[:, 1]]
+    is_same = (lower_functions == upper_functions) & (lower_functions >= 0)
+    same_pairs = [(fabric.routers[lower], fabric.routers[upper]) for lower, upper in pairs[is_same].tolist()]
+    count = Counter(router.device for router in chain.from_iterable(same_pairs))
     reported: set[str] = set()
-    for lower, upper in alike:
-        here, there = (upper, lower) if count[upper.device] > count[lower.device] else (lower, upper)
-        if here.device not in reported and here.hash_function is not None:
-            reported.add(here.device)
+    for lower, upper in same_pairs:
+        router, neighbour = lower, upper
+        if count[upper.device] > count[lower.device]:
+            router, neighbour = upper, lower
+        function = router.hash_function
+        if router.device not in reported and function is not None:
+            reported.add(router.device)
             message = (
-                f"chooses among equal paths with {here.hash_function.algorithm}, seed {here.hash_function.seed}, as "
-                f"{there.device} does, which it is cabled to: what one has sorted the other cannot sort again"
+                f"chooses among equal paths with {function.algorithm}, seed {function.seed}, as "
+                f"{neighbour.device} does, which it is cabled to: what one has sorted the other cannot sort again"
             )
-            yield example(tree, here.device, here.ports_file, here.seed_mark, message)
+            yield example(tree, router.device, router.ports_file, router.seed_mark, message)
 
 
 def _without_seed(fabric: RoutedFabric) -> list[str]:
     ends = _stacked(fabric).ravel()
-    silent = ends[_numbered(fabric)[ends] < 0].tolist()
-    return [fabric.routers[at].device for at in dict.fromkeys(silent)]
+    without_function = ends[_numbered(fabric)[ends] < 0].tolist()
+    return [fabric.routers[index].device for index in dict.fromkeys(without_function)]
 
 
-def _odd(tree: RenderedTree, routers: list[Router], usual: str) -> Iterator[Counterexample]:
+def _unusual(tree: RenderedTree, routers: list[Router], usual: str) -> Iterator[Counterexample]:
     """Switches hashing other fields than most of the same system."""
     for router in routers:
         if router.spreads_by != usual:

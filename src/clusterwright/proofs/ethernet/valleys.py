@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from clusterwright.facts.router import Mark, Policy, Prefix, Term, apply_policy, shown_prefix
+from clusterwright.facts.router import Mark, Policy, Prefix, Session, Term, apply_policy, shown_prefix
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.blame import odd_mark
 from clusterwright.proofs.ethernet.declared import has_uplinks
@@ -37,7 +38,27 @@ from clusterwright.proofs.ethernet.routes import announced
 from clusterwright.proofs.tree import RenderedTree
 
 _MOST = 20  # channels of a cycle in a message
-_Kind = tuple[int, int, int, int, bool]  # the neighbour's tier, three policies by number, and whether it keeps marks
+
+
+class _NeighbourKind(NamedTuple):
+    """The properties shared by neighbours of one kind; policies are numbers of ``_PolicyEffects``."""
+
+    rank: int
+    into: int
+    out_of: int
+    then: int
+    """The neighbour's policy on the routes announced to it."""
+    keeps: bool
+    """Whether the neighbour keeps communities."""
+
+
+class _Neighbours(NamedTuple):
+    """A router's neighbours of one kind, with the policy and session of the first."""
+
+    routers: dict[int, None]
+    """An ordered set."""
+    policy: Policy
+    session: Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,37 +92,45 @@ def _run(tree: RenderedTree) -> Verdict:
             facts.append(Fact(f"{fabric.name}: channels between switches, one for each direction", len(codes)))
             count = _dependency_count(transits)
             facts.append(Fact(f"{fabric.name}: dependencies between channels, without a cycle", count))
-            if _may_circle(fabric, transits, codes):
-                counterexamples += _circle(tree, fabric, transits, *_dependencies(fabric, transits, codes))
+            if _may_have_cycle(fabric, transits, codes):
+                counterexamples += _cycles(tree, fabric, transits, *_dependencies(fabric, transits, codes))
     return Verdict(tuple(facts), tuple(counterexamples), Cases("switches that pass routes on", tried))
 
 
 def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
     """Transits between kinds of neighbours; the neighbours of a kind share their tier and the effect of policies."""
     effects = _PolicyEffects(fabric)
-    kinds: list[dict[_Kind, list[int]]] = [{} for _ in fabric.routers]
-    samples: list[dict[_Kind, tuple[Policy, str, Mark]]] = [{} for _ in fabric.routers]
+    kinds: list[dict[_NeighbourKind, _Neighbours]] = [{} for _ in fabric.routers]
     rank = fabric.rank.tolist()
     edges = edges_of(fabric)
     for number, edge in enumerate(edges):  # announcements of the source, seen from the target
-        at, other = edge.target, edge.source
-        back = edges[number ^ 1]  # the session's other direction stands beside it
-        policies = effects.number(edge.into, at), effects.number(back.out_of, at), effects.number(back.into, other)
-        key = rank[other], *policies, fabric.routers[other].keeps_communities
-        members = kinds[at].setdefault(key, [])
-        if not members or members[-1] != other:
-            members.append(other)
-        if key not in samples[at]:
-            samples[at][key] = back.out_of, edge.target_session.out_of, edge.target_session.group_mark
-    for at, members_by_kind in enumerate(kinds):
-        for (_, into, *_), sources in members_by_kind.items():
-            for target, targets in members_by_kind.items():
-                _, _, out_of, then, _ = target
-                prefix = effects.passes(at, into, out_of, then)
+        router, neighbour = edge.target, edge.source
+        reverse = edges[number ^ 1]  # both directions of a session are neighbours in the list
+        kind = _NeighbourKind(
+            rank=rank[neighbour],
+            into=effects.number(edge.into, router),
+            out_of=effects.number(reverse.out_of, router),
+            then=effects.number(reverse.into, neighbour),
+            keeps=fabric.routers[neighbour].keeps_communities,
+        )
+        neighbours = kinds[router].get(kind)
+        if neighbours is None:
+            neighbours = kinds[router][kind] = _Neighbours({}, reverse.out_of, edge.target_session)
+        neighbours.routers[neighbour] = None
+    for router, neighbours_by_kind in enumerate(kinds):
+        for source, senders in neighbours_by_kind.items():
+            for target, receivers in neighbours_by_kind.items():
+                prefix = effects.passes(router, source.into, target.out_of, target.then)
                 if prefix is not None:
-                    ends = tuple(dict.fromkeys(sources)), tuple(dict.fromkeys(targets))
-                    policy, name, mark = samples[at][target]
-                    yield _Transit(at, *ends, prefix, policy, name, mark)
+                    yield _Transit(
+                        router=router,
+                        sources=tuple(senders.routers),
+                        targets=tuple(receivers.routers),
+                        prefix=prefix,
+                        policy=receivers.policy,
+                        policy_name=receivers.session.out_of,
+                        mark=receivers.session.group_mark,
+                    )
 
 
 class _PolicyEffects:
@@ -113,7 +142,7 @@ class _PolicyEffects:
 
     def __init__(self, fabric: RoutedFabric) -> None:
         self.fabric = fabric
-        self.known = announced(fabric)
+        self.announcements = announced(fabric)
         self.own_prefixes = [frozenset(prefix for prefix, _ in router.networks) for router in fabric.routers]
         self.numbers: dict[tuple[int, int], int] = {}
         self.number_of: dict[Policy, int] = {}
@@ -121,34 +150,35 @@ class _PolicyEffects:
         self.probed = cache(self._probed)
         self.tried = cache(self._tried)
 
-    def number(self, policy: Policy, at: int) -> int:
+    def number(self, policy: Policy, router: int) -> int:
         """The number of a policy of a router."""
-        key = id(policy), at
+        key = id(policy), router
         if key not in self.numbers:
-            policy_of_others = tuple(_without(term, self.own_prefixes[at]) for term in policy)
+            policy_of_others = tuple(_without(term, self.own_prefixes[router]) for term in policy)
             if policy_of_others not in self.number_of:
                 self.number_of[policy_of_others] = len(self.policies)
                 self.policies.append(policy_of_others)
             self.numbers[key] = self.number_of[policy_of_others]
         return self.numbers[key]
 
-    def passes(self, at: int, into: int, out_of: int, then: int) -> Prefix | None:
+    def passes(self, router: int, into: int, out_of: int, then: int) -> Prefix | None:
         """Another router's prefix that ``into`` accepts, ``out_of`` announces and ``then`` accepts at the far end.
 
         None when there is none.
         """
-        named, alike = self.probed(into, out_of, then)
-        own_prefixes = self.own_prefixes[at]
-        # One prefix, not the router's own, of those treated equally by these policies.
-        tried = [prefix for prefix in named if prefix not in own_prefixes]
-        for prefixes in alike:
-            probe = next((prefix for prefix in prefixes if prefix not in own_prefixes), None)
-            if probe is not None:
-                tried.append(probe)
-        return self.tried(into, out_of, then, self.fabric.routers[at].keeps_communities, tuple(tried))
+        named, groups = self.probed(into, out_of, then)
+        own_prefixes = self.own_prefixes[router]
+        probes = [prefix for prefix in named if prefix not in own_prefixes]
+        for group in groups:
+            # One prefix of a group is enough, as these policies treat all of them equally.
+            for prefix in group:
+                if prefix not in own_prefixes:
+                    probes.append(prefix)
+                    break
+        return self.tried(into, out_of, then, self.fabric.routers[router].keeps_communities, tuple(probes))
 
-    def _tried(self, into: int, out_of: int, then: int, keeps: bool, tried: tuple[Prefix, ...]) -> Prefix | None:
-        return _passes(self.policies[into], self.policies[out_of], self.policies[then], keeps, tried)
+    def _tried(self, into: int, out_of: int, then: int, keeps: bool, probes: tuple[Prefix, ...]) -> Prefix | None:
+        return _passes(self.policies[into], self.policies[out_of], self.policies[then], keeps, probes)
 
     def _probed(self, *numbers: int) -> tuple[tuple[Prefix, ...], tuple[tuple[Prefix, ...], ...]]:
         """The prefixes in these policies' lists of single prefixes, and all others grouped by the policies' ranges."""
@@ -156,13 +186,14 @@ class _PolicyEffects:
         lists = {term.prefixes for term in terms if term.prefixes is not None}
         exact_rules = chain.from_iterable(rules for rules in lists if is_exact(rules))
         within = dict.fromkeys(rule.within for rule in exact_rules)
-        named = tuple(prefix for prefix in within if prefix in self.known.column_of)
-        places = [at for at, rules in enumerate(self.known.ranges) if rules in lists]
-        alike: dict[tuple[bool, ...], list[Prefix]] = {}
-        for column, prefix in zip(self.known.columns, self.known.prefixes, strict=True):
+        named = tuple(prefix for prefix in within if prefix in self.announcements.column_of)
+        ranges_of_policies = [index for index, rules in enumerate(self.announcements.ranges) if rules in lists]
+        groups: dict[tuple[bool, ...], list[Prefix]] = {}
+        for column, prefix in zip(self.announcements.columns, self.announcements.prefixes, strict=True):
             if prefix not in within:
-                alike.setdefault(tuple(column.matched[at] for at in places), []).append(prefix)
-        return named, tuple(map(tuple, alike.values()))
+                matched = tuple(column.matched[index] for index in ranges_of_policies)
+                groups.setdefault(matched, []).append(prefix)
+        return named, tuple(map(tuple, groups.values()))
 
 
 def _without(term: Term, own_prefixes: frozenset[Prefix]) -> Term:
@@ -175,12 +206,17 @@ def _without(term: Term, own_prefixes: frozenset[Prefix]) -> Term:
 
 def _passes(into: Policy, out_of: Policy, then: Policy, keeps: bool, probes: tuple[Prefix, ...]) -> Prefix | None:
     """A prefix that ``into`` accepts, ``out_of`` announces and ``then`` accepts at the far end; None without one."""
-    marks = {frozenset[str]()} | {term.communities or frozenset() for term in (*into, *out_of)}
+    possible_communities = {frozenset[str]()} | {term.communities or frozenset() for term in (*into, *out_of)}
     for prefix in probes:
-        for before in marks:
-            learned = apply_policy(into, prefix, before)
-            announced = None if learned is None else apply_policy(out_of, prefix, learned)
-            if announced is not None and apply_policy(then, prefix, announced if keeps else frozenset()) is not None:
+        for communities in possible_communities:
+            learned = apply_policy(into, prefix, communities)
+            if learned is None:
+                continue
+            sent = apply_policy(out_of, prefix, learned)
+            if sent is None:
+                continue
+            received = sent if keeps else frozenset[str]()
+            if apply_policy(then, prefix, received) is not None:
                 return prefix
     return None
 
@@ -188,16 +224,15 @@ def _passes(into: Policy, out_of: Policy, then: Policy, keeps: bool, probes: tup
 def _valleys(tree: RenderedTree, fabric: RoutedFabric, transits: list[_Transit]) -> Iterator[Counterexample]:
     for transit in transits:
         router = fabric.routers[transit.router]
-        above = [fabric.rank[side[0]] > fabric.rank[transit.router] for side in (transit.sources, transit.targets)]
-        if not all(above):
+        lower_neighbour_rank = min(fabric.rank[transit.sources[0]], fabric.rank[transit.targets[0]])
+        if lower_neighbour_rank <= fabric.rank[transit.router]:
             continue
-        one, other = fabric.routers[transit.sources[0]].device, fabric.routers[transit.targets[-1]].device
-        mark = odd_mark(
-            tree, fabric, router, transit.policy[0].mark if transit.policy and transit.policy[0].mark else transit.mark
-        )
+        source, target = fabric.routers[transit.sources[0]].device, fabric.routers[transit.targets[-1]].device
+        policy_mark = transit.policy[0].mark if transit.policy else ()
+        mark = odd_mark(tree, fabric, router, policy_mark or transit.mark)
         message = (
-            f"policy {transit.policy_name or '(none)'} announces {shown_prefix(transit.prefix)} to {other}, "
-            f"learned from {one}: both are above"
+            f"policy {transit.policy_name or '(none)'} announces {shown_prefix(transit.prefix)} to {target}, "
+            f"learned from {source}: both are above"
         )
         yield example(tree, router.device, router.bgp_file, mark, message)
 
@@ -229,7 +264,7 @@ def _dependency_count(transits: list[_Transit]) -> int:
     return count
 
 
-def _may_circle(fabric: RoutedFabric, transits: list[_Transit], codes: Integers) -> bool:
+def _may_have_cycle(fabric: RoutedFabric, transits: list[_Transit], codes: Integers) -> bool:
     """False without a cycle of channels, even with dependencies on the reverse of the incoming channel.
 
     With these, a transit connects all incoming with all outgoing channels, so it is one node of the graph.
@@ -257,53 +292,56 @@ def _dependencies(fabric: RoutedFabric, transits: list[_Transit], codes: Integer
     for transit in transits:
         incoming = np.searchsorted(codes, np.array(transit.targets) * size + transit.router)
         outgoing = np.searchsorted(codes, transit.router * size + np.array(transit.sources))
-        one, other = np.repeat(incoming, len(outgoing)), np.tile(outgoing, len(incoming))
-        keep = np.repeat(np.array(transit.targets), len(outgoing)) != np.tile(np.array(transit.sources), len(incoming))
-        rows.append(one[keep])
-        columns.append(other[keep])
+        targets = np.repeat(np.array(transit.targets), len(outgoing))
+        sources = np.tile(np.array(transit.sources), len(incoming))
+        is_other_neighbour = targets != sources
+        rows.append(np.repeat(incoming, len(outgoing))[is_other_neighbour])
+        columns.append(np.tile(outgoing, len(incoming))[is_other_neighbour])
     pairs = (np.concatenate(rows or [codes[:0]]), np.concatenate(columns or [codes[:0]]))
     graph = csr_array((np.ones(len(pairs[0]), np.int8), pairs), shape=(len(codes), len(codes)))
     return np.stack([codes // size, codes % size], axis=1), graph
 
 
-def _circle(
+def _cycles(
     tree: RenderedTree, fabric: RoutedFabric, transits: list[_Transit], channels: Integers, graph: csr_array
 ) -> Iterator[Counterexample]:
     """A counterexample for each set of channels with a cycle, at a switch below its neighbours on the cycle."""
     count, member = connected_components(graph, directed=True, connection="strong")
     sizes = np.bincount(member, minlength=count)
     for component in np.flatnonzero(sizes > 1).tolist():
-        circle = _shortest_circle(graph, np.flatnonzero(member == component))
-        names = [fabric.routers[int(channels[at, 0])].device for at in circle]
-        turns = [int(channels[at, 0]) for at in circle]
-        before = [turns[at - 1] for at in range(len(turns))]
-        after = [turns[(at + 1) % len(turns)] for at in range(len(turns))]
-        low = next(
-            (
-                at
-                for at, b, a in zip(turns, before, after, strict=True)
-                if fabric.rank[b] > fabric.rank[at] < fabric.rank[a]
-            ),
-            turns[0],
-        )
-        router = fabric.routers[low]
-        guilty = next(transit for transit in transits if transit.router == low)
-        mark = odd_mark(tree, fabric, router, guilty.policy[0].mark if guilty.policy else guilty.mark)
-        way = " – ".join([*names[:_MOST], *(["…"] if len(names) > _MOST else []), names[0]])
-        message = f"lossless traffic can deadlock: buffers wait for each other on the way {way}"
+        cycle = _shortest_cycle(graph, np.flatnonzero(member == component))
+        switches = channels[cycle, 0].tolist()
+        valley = _valley_on(fabric, switches)
+        router = fabric.routers[valley]
+        transit = next(transit for transit in transits if transit.router == valley)
+        mark = odd_mark(tree, fabric, router, transit.policy[0].mark if transit.policy else transit.mark)
+        names = [fabric.routers[switch].device for switch in switches[:_MOST]]
+        if len(switches) > _MOST:
+            names.append("…")
+        path = " – ".join((*names, names[0]))
+        message = f"lossless traffic can deadlock: buffers wait for each other on the way {path}"
         yield example(tree, router.device, router.bgp_file, mark, message)
 
 
-def _shortest_circle(graph: csr_array, nodes: NDArray[np.int64]) -> list[int]:
+def _valley_on(fabric: RoutedFabric, cycle: list[int]) -> int:
+    """The first switch below both of its neighbours on a cycle, or else its first switch."""
+    for index, switch in enumerate(cycle):
+        previous, following = cycle[index - 1], cycle[(index + 1) % len(cycle)]
+        if fabric.rank[switch] < min(fabric.rank[previous], fabric.rank[following]):
+            return switch
+    return cycle[0]
+
+
+def _shortest_cycle(graph: csr_array, nodes: NDArray[np.int64]) -> list[int]:
     """A cycle through the first node of a strongly connected component."""
     part = csr_array(graph[nodes][:, nodes])
-    order, previous = breadth_first_order(part, 0, directed=True, return_predecessors=True)
-    into = set(part[:, [0]].nonzero()[0].tolist())
-    last = next(int(at) for at in order if int(at) in into)
-    way = [last]
-    while way[-1] != 0:
-        way.append(int(previous[way[-1]]))
-    return [int(nodes[at]) for at in way[::-1]]
+    order, predecessors = breadth_first_order(part, 0, directed=True, return_predecessors=True)
+    nodes_before_first = set(part[:, [0]].nonzero()[0].tolist())
+    last = next(node for node in order.tolist() if node in nodes_before_first)
+    cycle = [last]
+    while cycle[-1] != 0:
+        cycle.append(int(predecessors[cycle[-1]]))
+    return [int(nodes[index]) for index in cycle[::-1]]
 
 
 VALLEYS = ProofCheck(
