@@ -8,7 +8,7 @@ import pytest
 
 from clusterwright.spec.hardware.catalogue import load_catalogue
 from clusterwright.start.sizing import size
-from clusterwright.start.wish import CannotSizeError, Sizing, Wish
+from clusterwright.start.sizing_request import CannotSizeError, Sizing, SizingRequest
 
 
 def sized(
@@ -16,8 +16,10 @@ def sized(
 ) -> Sizing:
     models = load_catalogue()
     chosen = tuple(models[name] for name in switches)
-    wish = Wish("x", nodes, models[node], "infiniband", chosen, oversubscription, rails, None, "none", tenants)
-    return size(wish, models, models["service-server"])
+    request = SizingRequest(
+        "x", nodes, models[node], "infiniband", chosen, oversubscription, rails, None, "none", tenants
+    )
+    return size(request, models, models["service-server"])
 
 
 def test_a_full_pod_takes_half_of_each_leaf_and_as_many_spines_as_that_needs() -> None:

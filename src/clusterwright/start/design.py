@@ -1,4 +1,4 @@
-"""Which first spec a wish makes: one switch, several tiers, or machines and their fabric alone."""
+"""Choice of the first spec for a request: one switch, several tiers, or machines and their fabric alone."""
 
 from __future__ import annotations
 
@@ -10,48 +10,54 @@ from clusterwright.spec.slurm_releases import CONFIGLESS_OVER_IPV6
 from clusterwright.start.one_switch import size_one_switch
 from clusterwright.start.short_text import bare_text, one_switch_text
 from clusterwright.start.sizing import MOST_NODES_IN_RACK, size
+from clusterwright.start.sizing_request import CannotSizeError, Sizing, SizingRequest
 from clusterwright.start.spec_text import spec_text
-from clusterwright.start.wish import CannotSizeError, Sizing, Wish
 
 
-def size_design(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Sizing:
-    """The switches of what ``wish`` says; nodes of one rack get one switch where its ports suffice.
+def size_design(request: SizingRequest, catalogue: Catalogue, service: HardwareModel) -> Sizing:
+    """The switches for ``request``; nodes of one rack get one switch if its ports suffice.
 
     Raises CannotSizeError, with the reason.
     """
-    if wish.one_switch is None and _is_for_one_switch(wish):
+    if request.one_switch is None and _is_for_one_switch(request):
         try:
-            return size_one_switch(wish, catalogue, service)
+            return size_one_switch(request, catalogue, service)
         except CannotSizeError:
-            return size(wish, catalogue, service)
-    if wish.one_switch:
-        for flag, is_wished in (("--tenants", wish.tenants > 1), ("--storage", wish.storage is not None)):
-            if is_wished:
-                raise CannotSizeError(f"init writes no {flag} on one switch: leave it out, or take --no-one-switch.")
-        return size_one_switch(wish, catalogue, service)
-    return size(wish, catalogue, service)
+            return size(request, catalogue, service)
+    if request.one_switch:
+        if request.tenants > 1:
+            raise CannotSizeError(_not_on_one_switch("--tenants"))
+        if request.storage is not None:
+            raise CannotSizeError(_not_on_one_switch("--storage"))
+        return size_one_switch(request, catalogue, service)
+    return size(request, catalogue, service)
 
 
-def design_text(wish: Wish, sizing: Sizing, figures: Mapping[str, float], file: str) -> str:
-    """The commented YAML of a design; ``figures`` of its plan become expectations where it has some.
+def design_text(request: SizingRequest, sizing: Sizing, figures: Mapping[str, float], file: str) -> str:
+    """The commented YAML of a design; ``figures`` of its plan become expectations if it has any.
 
-    Raises CannotSizeError for a distribution whose Slurm cannot work in the design.
+    Raises CannotSizeError for a distribution with a Slurm that cannot work in the design.
     """
-    if wish.bare:
-        return bare_text(wish, sizing, figures)
+    if request.bare:
+        return bare_text(request, sizing, figures)
     if sizing.is_on_one_switch:
-        return one_switch_text(wish, sizing, file)
-    distribution = distribution_of(wish.distribution)
-    slurm = distribution.of.slurm if distribution is not None and wish.scheduler == "slurm" else None
+        return one_switch_text(request, sizing, file)
+    distribution = distribution_of(request.distribution)
+    slurm = distribution.of.slurm if distribution is not None and request.scheduler == "slurm" else None
     if slurm is not None and slurm < CONFIGLESS_OVER_IPV6:
         raise CannotSizeError(
-            f"init writes IPv6 networks for several tiers, over which slurmd {slurm} of {wish.distribution} fetches no"
-            " configuration. Take --scheduler none or kueue, or a distribution with Slurm 24.05: Debian 13, Rocky 10."
+            f"init writes IPv6 networks for several tiers, over which slurmd {slurm} of {request.distribution}"
+            " fetches no configuration. Take --scheduler none or kueue, or a distribution with Slurm 24.05: Debian 13,"
+            " Rocky 10."
         )
-    return spec_text(wish, sizing, figures, file)
+    return spec_text(request, sizing, figures, file)
 
 
-def _is_for_one_switch(wish: Wish) -> bool:
-    """Whether nothing is wished for that one switch cannot have, and one rack holds the nodes."""
-    is_plain = wish.tenants == 1 and wish.storage is None and wish.rails and wish.oversubscription == 1
-    return is_plain and wish.nodes <= MOST_NODES_IN_RACK and len(wish.switches) <= 1
+def _not_on_one_switch(flag: str) -> str:
+    return f"init writes no {flag} on one switch: leave it out, or take --no-one-switch."
+
+
+def _is_for_one_switch(request: SizingRequest) -> bool:
+    """Whether one switch can serve everything requested, and one rack holds the nodes."""
+    is_plain = request.tenants == 1 and request.storage is None and request.rails and request.oversubscription == 1
+    return is_plain and request.nodes <= MOST_NODES_IN_RACK and len(request.switches) <= 1

@@ -1,4 +1,4 @@
-"""Whether links fit on switches, and at which speeds two of these meet: asked of the plan's handing out of ports."""
+"""Fit of links on switches, and speeds common to two of them, computed by the plan's port allocation."""
 
 from __future__ import annotations
 
@@ -12,38 +12,33 @@ from clusterwright.spec.hardware.models import HardwareModel
 _ANY = Side(blocks=(), mode=None, medium="dac", length_m=1, path=())
 
 Loads = Sequence[tuple[int, int]]
-"""Links down as (speed in Gb/s, how many)."""
+"""Links down as (speed in Gb/s, count)."""
 
 
 def fits(model: HardwareModel, down: Loads, up_speed_gbps: int, up_links: int) -> bool:
     """Whether a switch has ports for the links down and for ``up_links`` up."""
-    # Nearly all that is tried asks for far too many: these are not laid out link by link.
-    if any(links > capacity(model, (), speed) for speed, links in (*down, (up_speed_gbps, up_links))):
-        return False
+    # Most candidates need far too many ports: they are refused without laying out the links.
+    for speed, links in (*down, (up_speed_gbps, up_links)):
+        if links > capacity(model, (), speed):
+            return False
+    down_speeds = list(chain.from_iterable(repeat(speed, links) for speed, links in down))
+    up_side = _ANY if up_links else None
     try:
-        allocate(
-            model,
-            _ANY,
-            list(chain.from_iterable(repeat(speed, links) for speed, links in down)),
-            up=_ANY if up_links else None,
-            up_speed_gbps=up_speed_gbps,
-            up_links=up_links,
-        )
+        allocate(model, _ANY, down_speeds, up=up_side, up_speed_gbps=up_speed_gbps, up_links=up_links)
     except PortShortage:
         return False
     return True
 
 
 def speeds(lower: HardwareModel, upper: HardwareModel, first: int) -> list[int]:
-    """Speeds at which a port of one meets a port of the other lane by lane, ``first`` before the faster and these
-    before the slower."""
-    ours, theirs = _lanes(lower), _lanes(upper)
-    both = [speed for speed, lanes in ours.items() if len(lanes) == 1 and theirs.get(speed) == lanes]
+    """Common speeds of the ports of two models, with equal lanes: ``first``, then the faster before the slower."""
+    lower_lanes, upper_lanes = _lanes(lower), _lanes(upper)
+    both = [speed for speed, lanes in lower_lanes.items() if len(lanes) == 1 and upper_lanes.get(speed) == lanes]
     return sorted(both, key=lambda speed: (speed != first, -speed))
 
 
 def _lanes(model: HardwareModel) -> Mapping[int, set[int]]:
-    """By speed, the lanes of the ports that the plan hands out at it: those of each block's first mode."""
+    """Lanes of allocated ports by speed: those of each block's first mode."""
     lanes_by_speed: dict[int, set[int]] = {}
     for block in model.blocks:
         for speed in {mode.speed_gbps for mode in block.modes}:
@@ -54,5 +49,5 @@ def _lanes(model: HardwareModel) -> Mapping[int, set[int]]:
 
 
 def shares(links: int) -> Iterable[int]:
-    """Into how many equal parts links can be dealt, two or more of them: one switch above may fail."""
+    """Numbers of equal parts for a leaf's links, at least two: one switch above may fail."""
     return (count for count in range(2, links + 1) if links % count == 0)

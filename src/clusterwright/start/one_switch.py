@@ -9,40 +9,40 @@ from clusterwright.plan.ports import capacity
 from clusterwright.spec.hardware.models import Catalogue, HardwareModel
 from clusterwright.spec.hardware.systems import system_of
 from clusterwright.start.fit import Loads, fits
-from clusterwright.start.sizing import MOST_NODES_IN_RACK, RACK_UNITS, management_tiers, needs_chip_settings
-from clusterwright.start.wish import CannotSizeError, SizedTier, Sizing, Wish
+from clusterwright.start.frontend import management_tiers, needs_chip_settings
+from clusterwright.start.sizing import MOST_NODES_IN_RACK, RACK_UNITS, lacking
+from clusterwright.start.sizing_request import CannotSizeError, SizedTier, Sizing, SizingRequest
 
 HEADS = 1  # logs people in and runs the scheduler's controller
 
 
-def size_one_switch(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Sizing:
-    """The switch of fewest rack units that has a port for every NIC of the GPUs, and another one for frontend NICs.
+def size_one_switch(request: SizingRequest, catalogue: Catalogue, service: HardwareModel) -> Sizing:
+    """Size a cluster on one switch for the GPUs' NICs and one for frontend NICs, each with the fewest rack units.
 
     Raises CannotSizeError, with the reason.
     """
-    node = wish.node_model
+    node = request.node_model
     backend, frontend, head = node.nic_group("backend"), node.nic_group("frontend"), service.nic_group("frontend")
     if backend is None or frontend is None or head is None:
         raise CannotSizeError(
             f"{node.name} has no NIC groups called backend and frontend, which init joins to networks."
             " Name another --node-model, or copy a reference with --from."
         )
-    of_gpus = [(backend.speed_gbps, wish.nodes * len(backend.nics))]
-    leaf = _smallest(wish.switches[:1] or _switches(catalogue, wish.fabric), of_gpus)
+    of_gpus = [(backend.speed_gbps, request.nodes * len(backend.nics))]
+    leaf = _smallest(request.switches[:1] or _switches(catalogue, request.fabric), of_gpus)
     if leaf is None:
         speed, links = of_gpus[0]
-        who = wish.switches[0].name if wish.switches else f"No {wish.fabric} switch of the catalogue"
         raise CannotSizeError(
-            f"{who} has {'no ' if wish.switches else ''}{links} ports of {speed}G, one for each NIC of"
-            f" {wish.nodes} {node.name}. Take --no-one-switch."
+            f"{lacking(request)} {links} ports of {speed}G, one for each NIC of"
+            f" {request.nodes} {node.name}. Take --no-one-switch."
         )
-    of_hosts = [(frontend.speed_gbps, wish.nodes * len(frontend.nics)), (head.speed_gbps, HEADS * len(head.nics))]
+    of_hosts = [(frontend.speed_gbps, request.nodes * len(frontend.nics)), (head.speed_gbps, HEADS * len(head.nics))]
     able = sorted(_switches(catalogue, "ethernet"), key=lambda model: model.network_os != leaf.network_os)
     front = _smallest(able, of_hosts)
     if front is None:
-        raise CannotSizeError(f"No Ethernet switch of the catalogue serves the frontend NICs of {wish.nodes} nodes.")
+        raise CannotSizeError(f"No Ethernet switch of the catalogue serves the frontend NICs of {request.nodes} nodes.")
     switches = [leaf, front]
-    ports = wish.nodes + HEADS + len(switches)
+    ports = request.nodes + HEADS + len(switches)
     management = management_tiers(ports, catalogue) if _needs_management(leaf) else ()
     if len(management) > 1:
         raise CannotSizeError(f"{ports} management ports need several switches. Take --no-one-switch.")
@@ -50,7 +50,7 @@ def size_one_switch(wish: Wish, catalogue: Catalogue, service: HardwareModel) ->
         backend=(_alone("leaf", leaf),),
         frontend=(_alone("tor", front),),
         management=management,
-        rack_nodes=_nodes_in_rack(wish, (leaf, front, *(tier.model for tier in management)), service),
+        rack_nodes=_nodes_in_rack(request, (leaf, front, *(tier.model for tier in management)), service),
         pod_racks=1,
         storage_count=0,
         service_count=HEADS,
@@ -63,22 +63,22 @@ def _switches(catalogue: Catalogue, technology: str) -> list[HardwareModel]:
 
 
 def _smallest(models: Iterable[HardwareModel], loads: Loads) -> HardwareModel | None:
-    """The first of the lowest switches that has all ports; those that start without their vendor's settings first."""
+    """The best model with ports for all ``loads``; None without one."""
     able = []
     for model in models:
-        enough = all(links <= capacity(model, (), speed) for speed, links in loads)
-        if model.kind != "director" and enough and fits(model, loads, 0, 0):
+        has_capacity = all(links <= capacity(model, (), speed) for speed, links in loads)
+        if model.kind != "director" and has_capacity and fits(model, loads, 0, 0):
             able.append(model)
     return min(able, key=_rank, default=None)
 
 
 def _rank(model: HardwareModel) -> tuple[bool, bool, float]:
-    """Switches that start by themselves come first, then those without a management network, then low ones."""
+    """Sort key: switches without vendor settings first, then those without a management network, then low ones."""
     return needs_chip_settings(model), _needs_management(model), model.units
 
 
 def _needs_management(model: HardwareModel) -> bool:
-    """Whether a switch is managed over a port that no fabric of one switch serves (CW310)."""
+    """True for switches managed over a port outside the fabrics of one switch (CW310)."""
     return "infiniband" in model.technology and system_of(model) is not None
 
 
@@ -86,7 +86,7 @@ def _alone(role: str, model: HardwareModel) -> SizedTier:
     return SizedTier(role=role, model=model, per="cluster", join="all", count=1, switches=1)
 
 
-def _nodes_in_rack(wish: Wish, switches: Sequence[HardwareModel], service: HardwareModel) -> int:
-    """How many nodes stand in a rack: as many as init puts there, beside the switches and the head."""
+def _nodes_in_rack(request: SizingRequest, switches: Sequence[HardwareModel], service: HardwareModel) -> int:
+    """Nodes in a rack: as many as fit beside the switches and the head, up to init's limit."""
     beside = sum(ceil(model.units) for model in switches) + HEADS * ceil(service.units)
-    return max(1, min(wish.nodes, MOST_NODES_IN_RACK, (RACK_UNITS - beside) // ceil(wish.node_model.units)))
+    return max(1, min(request.nodes, MOST_NODES_IN_RACK, (RACK_UNITS - beside) // ceil(request.node_model.units)))

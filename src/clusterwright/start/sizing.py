@@ -1,219 +1,280 @@
-"""How many switches of which kind carry a wished cluster: tiers by radix and oversubscription.
+"""Number and models of the switches of a requested cluster: tiers by radix and oversubscription.
 
-Nothing here counts cages.
+Ports are counted by the plan's allocation, not by cages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from math import ceil
+from typing import NamedTuple
 
 from clusterwright.plan.ports import capacity
 from clusterwright.spec.hardware.models import Catalogue, HardwareModel
-from clusterwright.spec.hardware.systems import system_of
 from clusterwright.start.fit import fits, shares, speeds
-from clusterwright.start.wish import CannotSizeError, SizedTier, Sizing, Wish
+from clusterwright.start.frontend import LOWEST_SWITCH_UNITS, frontend_tiers, management_tiers
+from clusterwright.start.sizing_request import CannotSizeError, SizedTier, Sizing, SizingRequest
 
-RACK_UNITS = 42  # of a rack where the site says nothing
+RACK_UNITS = 42  # of a rack without a height in the spec
 MOST_NODES_IN_RACK = 4  # about 40 kW of eight-GPU nodes
-_MOST_SERVERS_IN_RACK = 8
 _SERVICES = 2  # schedulers, boot and log servers: one may fail
 _STORAGE = 2
 _MORE_OVERSUBSCRIBED = (2, 4, 16)
-_LOWEST_SWITCH_UNITS = 4  # taller ones stand in rows, not in racks of nodes
-_ACCESS = "dcs-7010tx-48"  # copper for BMCs and management ports
-_ABOVE = ("dcs-7050sx3-48yc8", "sn4700-sonic", "as9736-64d-sonic")  # what joins these: 80, 128 and 256 of them
-_MANAGEMENT_GBPS = 25
 
 
-def size(wish: Wish, catalogue: Catalogue, service: HardwareModel) -> Sizing:
-    """The smallest cluster, in rack units of switches, that is what ``wish`` says; services run on ``service``.
+class SizedFabric(NamedTuple):
+    """The tiers of the GPUs' fabric, with the nodes of a rack and the racks of a pod."""
+
+    tiers: tuple[SizedTier, ...]
+    rack_nodes: int
+    pod_racks: int
+
+    @property
+    def switch_units(self) -> float:
+        """Rack units of all switches."""
+        return sum(tier.switches * tier.model.units for tier in self.tiers)
+
+
+class _LeafLayout(NamedTuple):
+    """Nodes below the leaves of a fabric, and the links of a leaf."""
+
+    rack_nodes: int
+    pod_racks: int
+    leaves: int
+    down_links: int
+    fewest_up_links: int
+
+
+def size(request: SizingRequest, catalogue: Catalogue, service: HardwareModel) -> Sizing:
+    """The smallest cluster, in rack units of switches, for ``request``; services run on ``service``.
 
     Raises CannotSizeError, with the reason.
     """
-    front = wish.node_model.nic_group("frontend")
-    if front is None or wish.node_model.nic_group("backend") is None:
+    front = request.node_model.nic_group("frontend")
+    if front is None or request.node_model.nic_group("backend") is None:
         raise CannotSizeError(
-            f"{wish.node_model.name} has no NIC groups called backend and frontend, which init joins to networks."
+            f"{request.node_model.name} has no NIC groups called backend and frontend, which init joins to networks."
             " Name another --node-model, or copy a reference with --from."
         )
-    groups = [(wish.node_model, 0), (service, _SERVICES), *([(wish.storage, _STORAGE)] if wish.storage else [])]
-    leaf = wish.switches[0] if wish.switches else None
-    backend, rack, racks = _backend(wish, catalogue)
-    frontend = _frontend(
-        [(model, min(count, _MOST_SERVERS_IN_RACK) if count else rack) for model, count in groups],
-        _racks(wish, rack) + len(groups) - 1,
+    leaf = request.switches[0] if request.switches else None
+    fabric = _backend(request, catalogue)
+    racks = [(request.node_model, fabric.rack_nodes), (service, _SERVICES)]
+    storage_count = 0
+    if request.storage is not None:
+        racks.append((request.storage, _STORAGE))
+        storage_count = _STORAGE
+    frontend = frontend_tiers(
+        racks,
+        _racks(request, fabric.rack_nodes) + len(racks) - 1,
         catalogue,
-        backend[0].model if leaf is None else leaf,
+        fabric.tiers[0].model if leaf is None else leaf,
     )
-    devices = wish.nodes + sum(count for _, count in groups) + sum(stage.switches for stage in (*backend, *frontend))
-    storage = _STORAGE if wish.storage else 0
+    switches = sum(tier.switches for tier in (*fabric.tiers, *frontend))
     return Sizing(
-        backend=backend,
+        backend=fabric.tiers,
         frontend=frontend,
-        management=management_tiers(devices, catalogue),
-        rack_nodes=rack,
-        pod_racks=racks,
-        storage_count=storage,
+        management=management_tiers(request.nodes + _SERVICES + storage_count + switches, catalogue),
+        rack_nodes=fabric.rack_nodes,
+        pod_racks=fabric.pod_racks,
+        storage_count=storage_count,
         service_count=_SERVICES,
     )
 
 
-def _backend(wish: Wish, catalogue: Catalogue) -> tuple[tuple[SizedTier, ...], int, int]:
-    """Tiers for the GPUs' NICs, nodes of a rack, racks of a pod: with the wanted switches, or those that take least
-    room."""
-    candidates = _fabrics(wish, catalogue)
+def _backend(request: SizingRequest, catalogue: Catalogue) -> SizedFabric:
+    """The fabric of the GPUs' NICs with the fewest rack units of switches."""
+    candidates = _fabrics(request, catalogue)
     if not candidates:
-        raise CannotSizeError(f"{_in_the_way(wish, catalogue)} {_instead(wish, catalogue)}")
-    return min(candidates, key=lambda candidate: sum(stage.switches * stage.model.units for stage in candidate[0]))
+        raise CannotSizeError(f"{_in_the_way(request, catalogue)} {_instead(request, catalogue)}")
+    return min(candidates, key=lambda fabric: fabric.switch_units)
 
 
-def _fabrics(wish: Wish, catalogue: Catalogue) -> list[tuple[tuple[SizedTier, ...], int, int]]:
-    ladders = [wish.switches] if wish.switches else [(model,) for model in _switches(wish, catalogue)]
-    return list(chain.from_iterable(_ladders(wish, *_rungs(ladder)) for ladder in ladders))
+def _fabrics(request: SizingRequest, catalogue: Catalogue) -> list[SizedFabric]:
+    """Every fabric of the requested switch models, or of one model of the catalogue."""
+    ladders = [request.switches] if request.switches else [(model,) for model in _switches(request, catalogue)]
+    return list(chain.from_iterable(_ladders(request, *_rungs(ladder)) for ladder in ladders))
 
 
-def _switches(wish: Wish, catalogue: Catalogue) -> list[HardwareModel]:
-    return [model for model in catalogue.values() if model.blocks and wish.fabric in model.technology]
+def _switches(request: SizingRequest, catalogue: Catalogue) -> list[HardwareModel]:
+    return [model for model in catalogue.values() if model.blocks and request.fabric in model.technology]
 
 
 def _rungs(ladder: tuple[HardwareModel, ...]) -> tuple[HardwareModel, HardwareModel, HardwareModel]:
     """The models of leaves, spines and cores."""
-    leaf, spine, core = (ladder[min(at, len(ladder) - 1)] for at in range(3))
+    leaf, spine, core = (ladder[min(tier, len(ladder) - 1)] for tier in range(3))
     return leaf, spine, core
 
 
-def _racks(wish: Wish, rack: int) -> int:
+def _racks(request: SizingRequest, rack: int) -> int:
     """Racks of ``rack`` nodes, each with nodes of one group."""
-    return sum(ceil(group.count / rack) for group in wish.groups)
+    return sum(ceil(group.count / rack) for group in request.groups)
 
 
-def _in_the_way(wish: Wish, catalogue: Catalogue) -> str:
-    """Why no fabric was found."""
-    node = wish.node_model.name
-    rails, speed = _nics(wish)
-    if not any(capacity(model, (), speed) for model in wish.switches[:1] or _switches(wish, catalogue)):
-        who = wish.switches[0].name if wish.switches else f"No {wish.fabric} switch of the catalogue"
-        return f"{who} has {'no ' if wish.switches else ''}ports of {speed}G, which the NICs of {node} have."
-    tiers, names = "three" if wish.rails else "two", f"any {wish.fabric} switch of the catalogue"
+def lacking(request: SizingRequest) -> str:
+    """The beginning of a sentence about ports missing on the requested switches, or on all of the catalogue."""
+    if request.switches:
+        return f"{request.switches[0].name} has no"
+    return f"No {request.fabric} switch of the catalogue has"
+
+
+def _in_the_way(request: SizingRequest, catalogue: Catalogue) -> str:
+    """The reason why no fabric fits, in a sentence."""
+    node = request.node_model.name
+    rails, speed = _nics(request)
+    leaves = request.switches[:1] or _switches(request, catalogue)
+    if not any(capacity(model, (), speed) for model in leaves):
+        return f"{lacking(request)} ports of {speed}G, which the NICs of {node} have."
+    tiers, names = "three" if request.rails else "two", f"any {request.fabric} switch of the catalogue"
     beyond = ""
-    if wish.switches:
-        leaf, spine, core = _rungs(wish.switches)
+    if request.switches:
+        leaf, spine, core = _rungs(request.switches)
         if leaf.kind == "director":
             return f"{leaf.name} is a director, which has no switch above it: it can be a spine, and is no leaf."
-        shared, ups = speeds(leaf, spine, speed), _uplinks(wish, leaf, spine)
+        shared, ups = speeds(leaf, spine, speed), _uplinks(request, leaf, spine)
         if not ups:
             if shared:
-                met = " and ".join(f"{rate}G" for rate in shared)
+                speeds_text = " and ".join(f"{rate}G" for rate in shared)
                 return (
-                    f"{leaf.name} meets {spine.name} at {met} alone, and uplinks on InfiniBand are as fast as the NICs"
-                    f" of {node}, {speed}G."
+                    f"{leaf.name} meets {spine.name} at {speeds_text} alone, and uplinks on InfiniBand are as"
+                    f" fast as the NICs of {node}, {speed}G."
                 )
             return f"{leaf.name} and {spine.name} share no speed at which port meets port lane by lane."
-        if wish.rails and spine.kind == "director":
+        if request.rails and spine.kind == "director":
             tiers, beyond = "two", f", and above {spine.name}, a director, there is no third"
-        elif wish.rails and not any(capacity(core, (), up) for up in ups):
+        elif request.rails and not any(capacity(core, (), up) for up in ups):
             need = " or ".join(f"{up}G" for up in ups)
             tiers, beyond = "two", f", and {core.name}, named for a third, has no ports of {need}"
-        used = wish.switches[: 2 if tiers == "two" else 3]
+        used = request.switches[: 2 if tiers == "two" else 3]
         names = " and ".join(dict.fromkeys(model.name for model in used))
-    shape = f"{tiers} tiers, a leaf for each {'rail' if wish.rails else 'rack'},"
+    unit = "rail" if request.rails else "rack"
+    shape = f"{tiers} tiers, a leaf for each {unit},"
     return (
-        f"{wish.nodes} {node} with {rails} NICs of {speed}G do not fit on {shape} of {names} at"
-        f" 1:{wish.oversubscription:g}{beyond}."
+        f"{request.nodes} {node} with {rails} NICs of {speed}G do not fit on {shape} of {names} at"
+        f" 1:{request.oversubscription:g}{beyond}."
     )
 
 
-def _instead(wish: Wish, catalogue: Catalogue) -> str:
-    """What to say instead: flags with which a fabric is found, each tried."""
-    more = (ratio for ratio in _MORE_OVERSUBSCRIBED if ratio > wish.oversubscription)
-    enough = next((ratio for ratio in more if _fabrics(replace(wish, oversubscription=ratio), catalogue)), None)
-    able = [] if enough is None else [f"with --oversubscription {enough}"]
-    others = [("with --rails", replace(wish, rails=True))] if not wish.rails else []
-    if wish.switches:
-        others.append(("with switches of init's choice, without --switch-model", replace(wish, switches=())))
-    able += [how for how, other in others if _fabrics(other, catalogue)]
+def _instead(request: SizingRequest, catalogue: Catalogue) -> str:
+    """A sentence with changed flags under which a fabric was found."""
+    able = []
+    for ratio in _MORE_OVERSUBSCRIBED:
+        if ratio > request.oversubscription and _fabrics(replace(request, oversubscription=ratio), catalogue):
+            able.append(f"with --oversubscription {ratio}")
+            break
+    if not request.rails and _fabrics(replace(request, rails=True), catalogue):
+        able.append("with --rails")
+    if request.switches and _fabrics(replace(request, switches=()), catalogue):
+        able.append("with switches of init's choice, without --switch-model")
     if able:
         return f"The nodes fit {', or '.join(able)}; `clusterwright models` lists switches with their ports."
     most = _MORE_OVERSUBSCRIBED[-1]
-    if _fabrics(replace(wish, switches=(), rails=True, oversubscription=most), catalogue):
+    if _fabrics(replace(request, switches=(), rails=True, oversubscription=most), catalogue):
         return f"The nodes fit with --rails and --oversubscription {most} alone, without --switch-model."
     return "No switches of the catalogue carry them: take fewer --nodes, or another --node-model or --fabric."
 
 
-def _nics(wish: Wish) -> tuple[int, int]:
+def _nics(request: SizingRequest) -> tuple[int, int]:
     """NICs of a node on the GPUs' fabric, and their speed in Gb/s."""
-    group = wish.node_model.nic_group("backend")
+    group = request.node_model.nic_group("backend")
     return (len(group.nics), group.speed_gbps) if group else (0, 0)
 
 
-def _uplinks(wish: Wish, leaf: HardwareModel, spine: HardwareModel) -> list[int]:
-    """Speeds that uplinks may have: on InfiniBand lint and proofs count them against adapters, whatever their
-    speeds."""
-    _, speed = _nics(wish)
-    return [up for up in speeds(leaf, spine, speed) if wish.fabric != "infiniband" or up == speed]
+def _uplinks(request: SizingRequest, leaf: HardwareModel, spine: HardwareModel) -> list[int]:
+    """Possible speeds of uplinks: on InfiniBand that of the adapters, because lint and proofs compare numbers of
+    links."""
+    _, speed = _nics(request)
+    return [up for up in speeds(leaf, spine, speed) if request.fabric != "infiniband" or up == speed]
 
 
 def _ladders(
-    wish: Wish, leaf: HardwareModel, spine: HardwareModel, core: HardwareModel
-) -> Iterator[tuple[tuple[SizedTier, ...], int, int]]:
-    """Every way to build the tiers of these models: one for each speed of the uplinks and number of tiers."""
-    rails, speed = _nics(wish)
-    height = ceil(wish.node_model.units)
+    request: SizingRequest, leaf: HardwareModel, spine: HardwareModel, core: HardwareModel
+) -> Iterator[SizedFabric]:
+    """Fabrics of these models, at most one for each speed of the uplinks: of two tiers if possible, else of three."""
     if leaf.kind == "director":  # a director has no switch above it
         return
-    for up in _uplinks(wish, leaf, spine):
-        ratio = speed / (wish.oversubscription * up)
-        space = RACK_UNITS - _LOWEST_SWITCH_UNITS - (0 if wish.rails else ceil(leaf.units))
-        largest = wish.groups[0].count  # a rack and a pod have nodes of one tenant
-        domain = wish.node_model.nvlink_domain_nodes
-        rack = min(largest, domain or MOST_NODES_IN_RACK, space // height)
-        ports = 1 if wish.rails else rails  # ports of a node on one leaf
-        most = min(largest if wish.rails else rack, capacity(leaf, (), speed) // ports)
-        widest = next(
-            (n for n in range(most, 0, -1) if fits(leaf, [(speed, n * ports)], up, max(2, ceil(n * ports * ratio)))),
-            0,
+    for up_speed_gbps in _uplinks(request, leaf, spine):
+        layout = _leaf_layout(request, leaf, up_speed_gbps)
+        if layout is None:
+            continue
+        tiers = _tiers(request, layout, up_speed_gbps, (leaf, spine, core))
+        if tiers is not None:
+            yield SizedFabric(tiers, layout.rack_nodes, layout.pod_racks)
+
+
+def _leaf_layout(request: SizingRequest, leaf: HardwareModel, up_speed_gbps: int) -> _LeafLayout | None:
+    """Nodes and links below the leaves; None if a leaf has too few ports for a node or an NVLink domain."""
+    rails, speed = _nics(request)
+    ratio = speed / (request.oversubscription * up_speed_gbps)
+    leaf_units = 0 if request.rails else ceil(leaf.units)
+    space = RACK_UNITS - LOWEST_SWITCH_UNITS - leaf_units
+    largest = request.groups[0].count  # a rack and a pod have nodes of one tenant
+    domain = request.node_model.nvlink_domain_nodes
+    rack = min(largest, domain or MOST_NODES_IN_RACK, space // ceil(request.node_model.units))
+    node_ports = 1 if request.rails else rails  # on one leaf
+    most = min(largest if request.rails else rack, capacity(leaf, (), speed) // node_ports)
+    widest = 0
+    for nodes in range(most, 0, -1):
+        down_links = nodes * node_ports
+        if fits(leaf, [(speed, down_links)], up_speed_gbps, max(2, ceil(down_links * ratio))):
+            widest = nodes
+            break
+    if widest == 0 or (domain is not None and widest < rack):
+        return None  # an NVLink domain is sold as a whole rack
+    racks = ceil(largest / min(rack, widest))
+    if domain is None:
+        rack = ceil(largest / racks)  # fill all racks alike
+    if request.rails:
+        pods = 1 if widest >= largest else ceil(racks / (widest // rack))
+        pod_racks = ceil(racks / pods)
+        pods = sum(ceil(ceil(group.count / rack) / pod_racks) for group in request.groups)
+        leaves, down_links = rails * pods, min(largest, pod_racks * rack)
+    else:
+        pod_racks, leaves, down_links = racks, _racks(request, rack), rack * rails
+    return _LeafLayout(
+        rack_nodes=rack,
+        pod_racks=pod_racks,
+        leaves=leaves,
+        down_links=down_links,
+        fewest_up_links=max(2, ceil(down_links * ratio)),
+    )
+
+
+def _tiers(
+    request: SizingRequest,
+    layout: _LeafLayout,
+    up_speed_gbps: int,
+    models: tuple[HardwareModel, HardwareModel, HardwareModel],
+) -> tuple[SizedTier, ...] | None:
+    """Leaves, spines and, with rails, cores if necessary, with the fewest uplinks; None if ports are too few."""
+    leaf, spine, core = models
+    rails, speed = _nics(request)
+    per, join = ("pod", "rail") if request.rails else ("rack", "all")
+    for up_links in range(layout.fewest_up_links, 2 * layout.fewest_up_links):
+        if not fits(leaf, [(speed, layout.down_links)], up_speed_gbps, up_links):
+            return None
+        lowest = SizedTier(
+            role="leaf",
+            model=leaf,
+            per=per,
+            join=join,
+            count=1,
+            switches=layout.leaves,
+            up_links=up_links,
+            up_speed_gbps=up_speed_gbps,
         )
-        if not widest or (domain is not None and widest < rack):
-            continue  # an NVLink domain is a rack as it is sold
-        racks = ceil(largest / min(rack, widest))
-        if domain is None:
-            rack = ceil(largest / racks)  # filled alike
-        if wish.rails:
-            pods = 1 if widest >= largest else ceil(racks / (widest // rack))
-            pod_racks = ceil(racks / pods)
-            pods = sum(ceil(ceil(group.count / rack) / pod_racks) for group in wish.groups)
-            leaves, down = rails * pods, min(largest, pod_racks * rack)
-        else:
-            pod_racks, leaves, down = racks, _racks(wish, rack), rack * rails
-        links = max(2, ceil(down * ratio))
-        for up_links in range(links, 2 * links):
-            if not fits(leaf, [(speed, down)], up, up_links):
-                break
-            per, join = ("pod", "rail") if wish.rails else ("rack", "all")
-            lowest = SizedTier(
-                role="leaf",
-                model=leaf,
-                per=per,
-                join=join,
-                count=1,
-                switches=leaves,
-                up_links=up_links,
-                up_speed_gbps=up,
-            )
-            two = _spines(lowest, spine)
-            if two is not None:
-                yield two, rack, pod_racks
-                break
-            if wish.rails and (three := _planes(lowest, rails, spine, core)) is not None:
-                yield three, rack, pod_racks
-                break
+        tiers = _spines(lowest, spine)
+        if tiers is None and request.rails:
+            tiers = _planes(lowest, rails, spine, core)
+        if tiers is not None:
+            return tiers
+    return None
 
 
 def _spines(leaf: SizedTier, spine: HardwareModel) -> tuple[SizedTier, ...] | None:
-    """Leaves under spines that every leaf reaches with equally many links; None where no spine has so many ports."""
+    """Leaves under spines, with equally many links from every leaf to every spine; None if spines have too few
+    ports."""
     for count in shares(leaf.up_links):
         if not _fills_chips(spine, leaf.up_links // count):
             continue
@@ -223,13 +284,13 @@ def _spines(leaf: SizedTier, spine: HardwareModel) -> tuple[SizedTier, ...] | No
 
 
 def _fills_chips(director: HardwareModel, links: int) -> bool:
-    """Whether every switch with so many ``links`` to a director ends on as many of its chips as the others (CW246)."""
+    """Whether the ``links`` of every switch to a director end on equally many of its chips (CW246)."""
     front = director.chips.external if director.chips else links
-    return not (front % links and links % front)
+    return front % links == 0 or links % front == 0
 
 
 def _planes(leaf: SizedTier, rails: int, spine: HardwareModel, core: HardwareModel) -> tuple[SizedTier, ...] | None:
-    """Leaves under spines of their own rail, these under cores that join the rails; None where ports are too few."""
+    """Leaves under spines of one rail each, and cores above all rails; None if ports are too few."""
     speed = leaf.up_speed_gbps
     if spine.kind == "director":
         return None
@@ -238,88 +299,20 @@ def _planes(leaf: SizedTier, rails: int, spine: HardwareModel, core: HardwareMod
         if not fits(spine, [(speed, down)], speed, down):
             continue
         for cores in shares(down):
-            if fits(core, [(speed, rails * down // cores)], 0, 0):
-                middle = SizedTier(
-                    role="spine",
-                    model=spine,
-                    per="cluster",
-                    join="rail",
-                    count=count,
-                    switches=rails * count,
-                    up_links=down,
-                    up_speed_gbps=speed,
-                )
-                return (
-                    leaf,
-                    middle,
-                    SizedTier(
-                        role="core", model=core, per="cluster", join="position", count=cores, switches=count * cores
-                    ),
-                )
+            if not fits(core, [(speed, rails * down // cores)], 0, 0):
+                continue
+            middle = SizedTier(
+                role="spine",
+                model=spine,
+                per="cluster",
+                join="rail",
+                count=count,
+                switches=rails * count,
+                up_links=down,
+                up_speed_gbps=speed,
+            )
+            highest = SizedTier(
+                role="core", model=core, per="cluster", join="position", count=cores, switches=count * cores
+            )
+            return leaf, middle, highest
     return None
-
-
-def needs_chip_settings(model: HardwareModel) -> bool:
-    """Whether a switch starts only with settings that its vendor gives out (CW434)."""
-    system = system_of(model)
-    return system is not None and system.needs_chip_settings
-
-
-def _frontend(
-    racks: Sequence[tuple[HardwareModel, int]], count: int, catalogue: Catalogue, beside: HardwareModel
-) -> tuple[SizedTier, ...]:
-    """A leaf for each of ``count`` racks, each kind of them given by its machines, under two spines.
-
-    Systems that the backend's leaves run come first, then low switches. Raises CannotSizeError.
-    """
-    loads = []
-    for model, machines in racks:
-        nics = model.nic_group("frontend")
-        if nics is None or "ethernet" not in model.technology:
-            raise CannotSizeError(f"{model.name} has no frontend NICs for an Ethernet fabric. Name another model.")
-        loads.append((nics.speed_gbps, len(nics.nics) * machines))
-    able = [model for model in catalogue.values() if model.blocks and "ethernet" in model.technology]
-    able.sort(key=lambda model: (model.network_os != beside.network_os, needs_chip_settings(model), model.units))
-    for leaf in able:
-        if leaf.units > _LOWEST_SWITCH_UNITS:
-            continue
-        for spine in able:
-            for speed in speeds(leaf, spine, 400):
-                if all(fits(leaf, [load], speed, 2) for load in loads) and fits(spine, [(speed, count)], 0, 0):
-                    lowest = SizedTier(
-                        role="rsw",
-                        model=leaf,
-                        per="rack",
-                        join="all",
-                        count=1,
-                        switches=count,
-                        up_links=2,
-                        up_speed_gbps=speed,
-                    )
-                    return lowest, SizedTier(role="ssw", model=spine, per="cluster", join="all", count=2, switches=2)
-    raise CannotSizeError(f"No Ethernet switches of the catalogue serve {count} racks of the frontend.")
-
-
-def management_tiers(devices: int, catalogue: Catalogue) -> tuple[SizedTier, ...]:
-    """Copper switches for the management ports of ``devices``, under two that join them. Raises CannotSizeError."""
-    access = catalogue[_ACCESS]
-    ports = capacity(access, (), 1)
-    if devices <= ports:
-        return (SizedTier(role="mgmt", model=access, per="cluster", join="all", count=1, switches=1),)
-    # Those above, and the access switches themselves, are managed too.
-    count = ceil((devices + 2) / (ports - 2))
-    able = (catalogue[name] for name in _ABOVE)
-    above = next((model for model in able if fits(model, [(_MANAGEMENT_GBPS, count)], 0, 0)), None)
-    if above is None:
-        raise CannotSizeError(f"{devices} devices need {count} management switches, more than two {_ABOVE[-1]} join.")
-    lowest = SizedTier(
-        role="mgmt",
-        model=access,
-        per="cluster",
-        join="all",
-        count=count,
-        switches=count,
-        up_links=2,
-        up_speed_gbps=_MANAGEMENT_GBPS,
-    )
-    return lowest, SizedTier(role="mgmtagg", model=above, per="cluster", join="all", count=2, switches=2)

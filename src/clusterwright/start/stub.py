@@ -1,4 +1,4 @@
-"""A catalogue for models that ours does not know: a known model's figures, for none of which anybody vouches."""
+"""A catalogue for unknown models, with the unconfirmed figures of known ones."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _OF_ONE_MACHINE = frozenset({"platform", "platform_file"})  # another machine's 
 
 
 def stub_text(likes: Mapping[str, str]) -> str:
-    """The catalogue file with a model for each name in ``likes``, which has the figures of the model named there.
+    """The catalogue file with a model for each name in ``likes``, with the figures of its known model.
 
-    Every origin is marked TODO, which lint reports (CW195); part numbers and platforms are not copied. Raises KeyError
-    where no catalogue file has a model.
+    Every origin is marked TODO, to be reported by lint (CW195); part numbers and platforms are not copied. Raises
+    KeyError for a model in no catalogue file.
     """
-    known = ", ".join(dict.fromkeys(likes.values()))
+    references = ", ".join(dict.fromkeys(likes.values()))
     head = (
         "# yaml-language-server: $schema=../schema/hardware.schema.json\n"
-        f"# Written by `clusterwright init` with the figures of {known}: correct each against the data sheet.\n"
+        f"# Written by `clusterwright init` with the figures of {references}: correct each against the data sheet.\n"
         "version: 1\nkind: hardware\nmodels:\n"
     )
     return head + "\n".join(_entry(name, like) for name, like in likes.items())
 
 
 def _entry(name: str, like: str) -> str:
-    """The model ``name`` as the catalogue file of ``like`` describes that one."""
+    """The entry of the model ``name``, from the catalogue file of ``like``."""
     for file in sorted((data_files.folder("inventory") / "hardware").glob("*.yaml")):
         text = file.read_text(encoding="utf-8")
         root: Any = yaml.compose(text, Loader=yaml.CSafeLoader)
@@ -42,7 +42,7 @@ def _entry(name: str, like: str) -> str:
 
 
 def _restated(text: str, start: int, model: Any, name: str, like: str) -> str:
-    """``text`` from ``start`` to the end of ``model``, with what is known of ``like`` alone replaced."""
+    """``text`` from ``start`` to the end of ``model``, with the values particular to ``like`` replaced."""
     origin = f'assumed: "TODO: taken from {like}; look it up, and name the source"'
     changes = [(first, last, origin) for first, last in _origins(model)]
     keys = model.value
@@ -53,7 +53,7 @@ def _restated(text: str, start: int, model: Any, name: str, like: str) -> str:
             changes.append((key.start_mark.index, keys[index + 1][0].start_mark.index, ""))
     parts: list[str] = []
     for first, last, replacement in sorted(changes):
-        # What is folded over several lines ends where the next one begins.
+        # A value folded over several lines ends at the beginning of the next line.
         newline = "\n" if replacement and text[last - 1] == "\n" else ""
         parts += [text[start:first], replacement, newline]
         start = last
@@ -61,7 +61,7 @@ def _restated(text: str, start: int, model: Any, name: str, like: str) -> str:
 
 
 def _origins(node: Any) -> Iterator[tuple[int, int]]:
-    """From where to where every source and assumption below ``node`` stands, with its key."""
+    """Start and end of every source and assumption below ``node``, including its key."""
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
             yield from _origins(item)

@@ -1,4 +1,4 @@
-"""Text tables: columns that begin at the same place in every line."""
+"""Text tables with aligned columns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""JSON that people can read and diff: one line for every port, neighbour or policy, whatever its size.
+"""JSON for reading and comparing: one line for every port, neighbour or policy of any size.
 
-Encoded by the C encoder line by line, and whole where every line is one value; an indented document would go through
-Python's own, which is far slower.
+The C encoder writes line by line, and an object at once if every line is one value; an indented document would go
+through Python's encoder, which is far slower.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 @lru_cache(maxsize=16)
 def _encoder(separator: str) -> Callable[[Any], str]:
-    """Rendered documents are trees, so nothing has to be looked for that holds itself."""
+    """The encoder with this separator, without a search for cycles: rendered documents are trees."""
     return JSONEncoder(check_circular=False, separators=(separator, ": ")).encode
 
 
@@ -41,7 +41,7 @@ def lines_text(document: Document, depth: int = 2) -> str:
 
 
 def _lines(value: Any, depth: int, margin: str) -> str:
-    """A value's text; ``margin`` is the line break and the indent of the line that it stands on."""
+    """A value's text; ``margin`` is the line break and the indent of its line."""
     if depth == 0 or not isinstance(value, (dict, list, tuple)) or not value:
         return encode(value)
     inner = f"{margin}  "
@@ -50,7 +50,7 @@ def _lines(value: Any, depth: int, margin: str) -> str:
         text = _encoder(f",{inner}")(value)
         return f"{text[0]}{inner}{text[1:-1]}{margin}{text[-1]}"
     opening, closing = "{}" if isinstance(value, dict) else "[]"
-    # What stands on one line takes no call of this function: it is most of a document.
+    # Values on one line are encoded without a recursive call: they are most of a document.
     texts = [encode(entry) if depth == 1 else _lines(entry, depth - 1, inner) for entry in entries]
     if isinstance(value, dict):
         texts = [f"{_quote(key)}: {text}" for key, text in zip(value, texts, strict=True)]

@@ -1,7 +1,7 @@
-"""A text in the words of each format that is rendered: what a program of that format reads back is the text.
+"""Quoting of text for each rendered format: a program of that format reads the same text back.
 
-One function for each format; templates name them as filters. What a text of a spec may hold at all is said by its kind
-in ``inventory/schema/strings.schema.json``, so no function here has to refuse anything.
+One function for each format; templates name them as filters. ``inventory/schema/strings.schema.json`` limits the texts
+of a spec by kind, so no function here has to refuse one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 
-# Plain YAML words that no reader takes for anything but text, of which YAML 1.1 has more exceptions than 1.2.
+# Plain YAML words that every reader takes for text; YAML 1.1 has more exceptions than 1.2.
 _YAML_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_./+=-]*")
 _YAML_NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 # fstab(5): fields are separated by blanks, and a number sign begins a comment.
@@ -29,23 +29,23 @@ def sh_double(text: str) -> str:
 
 
 def systemd(text: str) -> str:
-    """A setting of a systemd unit, in which a per cent sign would begin a specifier."""
+    """A setting of a systemd unit; a per cent sign would begin a specifier."""
     return text.replace("%", "%%")
 
 
 def fstab(text: str) -> str:
-    """A word as the file of mounts has it: a blank inside would begin the next field."""
+    """A word in a line of the table of mounts; a blank inside would begin the next field."""
     return text.translate(_FSTAB)
 
 
 def yaml_word(text: str) -> str:
-    """A scalar of YAML, in quotes only where a reader could take it for something else than text."""
+    """A scalar of YAML, quoted if a reader could take it for something other than text."""
     is_plain = _YAML_WORD.fullmatch(text) is not None and text.lower() not in _YAML_NOT_TEXT
     return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
 def xml_comment(text: str) -> str:
-    """Words in a comment of XML, in which two dashes would end it."""
+    """Words in a comment of XML; two dashes would end it."""
     return re.sub(r"-(?=-)", "- ", text)
 
 

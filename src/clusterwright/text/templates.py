@@ -1,4 +1,4 @@
-"""The one Jinja environment. Templates hold layout; every value in them was prepared in a typed view."""
+"""The Jinja environment. Templates hold layout; a typed view prepares every value in them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def environment() -> Environment:
 
 @cache
 def template(name: str) -> Template:
-    """The compiled template ``name`` (``eos/switch.j2``). Raises jinja2.TemplateNotFound when there is none."""
+    """The compiled template ``name`` (``eos/switch.j2``). Raises jinja2.TemplateNotFound for an unknown one."""
     loaded = environment().get_template(name)
-    loaded.globals = dict(loaded.globals)  # a chain of maps, which every rendering would walk
+    loaded.globals = dict(loaded.globals)  # a chain of maps would be walked at every rendering
     return loaded

@@ -15,7 +15,7 @@ import click
 
 from clusterwright import data_files
 from clusterwright.finding import ClusterwrightError
-from clusterwright.start.wish import FIRST_DISTRIBUTION
+from clusterwright.start.sizing_request import FIRST_DISTRIBUTION
 
 if TYPE_CHECKING:
     from clusterwright.spec.hardware.models import Catalogue, HardwareModel
@@ -214,7 +214,7 @@ def _sized(
     from clusterwright.spec.hardware.catalogue import load_catalogue
     from clusterwright.start import stub
     from clusterwright.start.design import design_text, size_design
-    from clusterwright.start.wish import Wish
+    from clusterwright.start.sizing_request import SizingRequest
 
     if nodes < 2 * tenants:
         raise click.UsageError(f"{nodes} nodes are less than two for each of {tenants} tenants.")
@@ -232,7 +232,7 @@ def _sized(
         gpus = {key: model for key, model in machines.items() if model.gpus and fabric in model.technology}
         switches = {key: model for key, model in catalogue.items() if model.blocks and fabric in model.technology}
         stores = {key: model for key, model in machines.items() if model.kind == "storage"}
-        wish = Wish(
+        request = SizingRequest(
             name=name,
             nodes=nodes,
             node_model=_model(node_model, gpus, "--node-model"),
@@ -248,15 +248,15 @@ def _sized(
             bare=bare,
         )
         # Beyond the tiers that the flags name, init chooses no switch whose figures nobody has stated.
-        sizing = size_design(wish, all_models, catalogue[_SERVICE_MODEL])
+        sizing = size_design(request, all_models, catalogue[_SERVICE_MODEL])
         stub_file = (OWN_FILE,) if stubs else ()
-        draft = replace(wish, hardware=(*map(str, given), *stub_file))
+        draft = replace(request, hardware=(*map(str, given), *stub_file))
         path.write_text(design_text(draft, sizing, {}, FILE), encoding="utf-8")
         figures = _figures(path)
         path.write_text(design_text(draft, sizing, figures, FILE), encoding="utf-8")
         _refuse_errors(path)
         beside = [Path(os.path.relpath(file, folder.resolve())).as_posix() for file in given]
-        text = design_text(replace(wish, hardware=(*beside, *stub_file)), sizing, figures, FILE)
+        text = design_text(replace(request, hardware=(*beside, *stub_file)), sizing, figures, FILE)
         files = {FILE: text.encode()}
         return {**files, OWN_FILE: hardware_file.read_bytes()} if stubs else files
 

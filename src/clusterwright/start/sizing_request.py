@@ -1,4 +1,4 @@
-"""What somebody who starts a cluster says of it, and what a sizing of it is."""
+"""A request for a first spec, and its sizing."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FIRST_DISTRIBUTION = "Debian 13"
 
 
 class CannotSizeError(ClusterwrightError):
-    """No fabric of these switches carries these nodes; the message says which port or model is in the way."""
+    """No fabric of these switches carries these nodes; the message names the port or model in the way."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodesOfTenant:
-    """A node group, and what the names of flows of its own end in."""
+    """A node group, with the suffix ``tail`` for the names of its own flows."""
 
     name: str
     prefix: str
@@ -29,13 +29,13 @@ class NodesOfTenant:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A cluster in a few words.
+class SizingRequest:
+    """A cluster described by the options of ``init``.
 
-    ``switches`` are the models wanted for the GPUs' fabric from the leaves up; the last one serves for the tiers above
-    it too, and none leaves the choice to the sizing. ``oversubscription`` is the bandwidth of the nodes over that of
-    the leaves' uplinks. With ``rails`` a pod has one leaf for each rail, otherwise a rack has one for all. ``tenants``
-    share switches, and have racks, pods and zones of their own. ``hardware`` are catalogue files that it names.
+    ``switches`` are the models for the GPUs' fabric from the leaves up; the last one serves for the tiers above it too.
+    Empty leaves the choice to the sizing. ``oversubscription`` is the bandwidth of the nodes over that of the leaves'
+    uplinks. With ``rails`` a pod has one leaf for each rail, otherwise a rack has one for all. ``tenants`` share
+    switches, and have racks, pods and zones of their own. ``hardware`` are the catalogue files named in the spec.
     """
 
     name: str
@@ -50,22 +50,25 @@ class Wish:
     tenants: int = 1
     hardware: tuple[str, ...] = ()
     distribution: str = FIRST_DISTRIBUTION
-    """What runs on nodes."""
+    """Name of the nodes' Linux distribution."""
     one_switch: bool | None = None
-    """Whether one switch joins the GPUs; None where the sizing decides."""
+    """Whether one switch joins the GPUs; None leaves the choice to the sizing."""
     bare: bool = False
     """Whether the spec ends with the GPUs' fabric."""
 
     @property
     def groups(self) -> tuple[NodesOfTenant, ...]:
-        """The node groups, as large as each other or one node larger: one called compute, or one for each tenant."""
+        """The node groups, equal in size or one node larger: one called compute, or one for each tenant."""
         if self.tenants == 1:
             return (NodesOfTenant(name="compute", prefix="gpu", count=self.nodes, tail=""),)
         nodes_each, more = divmod(self.nodes, self.tenants)
-        return tuple(
-            NodesOfTenant(name=f"tenant{at}", prefix=f"t{at}gpu", count=nodes_each + (at <= more), tail=f"-tenant{at}")
-            for at in range(1, self.tenants + 1)
-        )
+        groups = []
+        for number in range(1, self.tenants + 1):
+            count = nodes_each + 1 if number <= more else nodes_each
+            groups.append(
+                NodesOfTenant(name=f"tenant{number}", prefix=f"t{number}gpu", count=count, tail=f"-tenant{number}")
+            )
+        return tuple(groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,8 @@ class SizedTier:
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """Tiers of every fabric from below, and how nodes stand: ``pod_racks`` racks of ``rack_nodes`` nodes in a pod."""
+    """Tiers of every fabric from below, and the layout of nodes: ``pod_racks`` racks of ``rack_nodes`` nodes in a
+    pod."""
 
     backend: tuple[SizedTier, ...]
     frontend: tuple[SizedTier, ...]
@@ -94,4 +98,4 @@ class Sizing:
     storage_count: int
     service_count: int
     is_on_one_switch: bool = False
-    """Whether one switch joins all GPUs, and nodes keep the system that somebody installed."""
+    """Whether one switch joins all GPUs, and nodes keep the system installed by the user."""
