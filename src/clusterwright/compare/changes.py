@@ -1,4 +1,4 @@
-"""Differences between two plans, as data: formats and work orders only print them."""
+"""Differences between two plans, as data for formats and work orders."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from clusterwright.plan.model import Cable, Device
 
 @dataclass(frozen=True, slots=True)
 class AccessChange:
-    """A cell of the zone matrix: traffic that ``source`` may newly (``opened``) or no longer send to ``target``.
+    """A cell of the zone matrix: traffic from ``source`` to ``target`` that is newly permitted (``opened``), or no
+    longer.
 
-    ``traffic`` is a protocol with its destination ports (``tcp 22``), ``flows`` the names of the flows that say so.
+    ``traffic`` is a protocol with its destination ports (``tcp 22``), ``flows`` the names of the permitting flows.
     """
 
     source: str
@@ -24,7 +25,8 @@ class AccessChange:
 
 @dataclass(frozen=True, slots=True)
 class MembershipChange:
-    """Something that belongs to a zone or an InfiniBand partition in one plan only: ``what`` names both in words."""
+    """A member of a zone or an InfiniBand partition in one plan only; ``what`` is the predicate of a sentence on
+    ``owner``."""
 
     owner: str
     what: str
@@ -33,9 +35,9 @@ class MembershipChange:
 
 @dataclass(frozen=True, slots=True)
 class TermsChange:
-    """A changed term of a flow of both plans: ``term`` is ``owner`` or ``expires``; "" stands for nothing agreed.
+    """A changed term of a flow of both plans: ``term`` is ``owner`` or ``expires``; "" stands for an absent term.
 
-    ``longer`` says that the flow stays open for longer than before.
+    ``longer`` is true if the flow stays open for longer than before.
     """
 
     flow: str
@@ -47,7 +49,7 @@ class TermsChange:
 
 @dataclass(frozen=True, slots=True)
 class IsolationChanges:
-    """All that decides who may talk to whom, for how long, and who answers for it."""
+    """Changes of permitted traffic, its duration and its owners."""
 
     access: tuple[AccessChange, ...]
     terms: tuple[TermsChange, ...]
@@ -59,7 +61,7 @@ class IsolationChanges:
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One property of a device that is in both plans; ``device`` is its name in the second. Values as text."""
+    """One changed property of a device of both plans; ``device`` is its name in the second. Values as text."""
 
     device: str
     field: str
@@ -71,7 +73,7 @@ class FieldChange:
 class DeviceChanges:
     """Devices of one plan only, and the changes of the others.
 
-    ``renamed`` maps names of the first plan to names of the second: the same machine, which growth gave a longer name.
+    ``renamed`` maps names of the first plan to names of the second: the same machine, for example with one more digit.
     """
 
     added: tuple[Device, ...]
@@ -85,7 +87,7 @@ class DeviceChanges:
 
 @dataclass(frozen=True, slots=True)
 class CableMove:
-    """A cable that stays in use: ``ends`` says which end is plugged elsewhere, ``lower``, ``upper`` or ``both``."""
+    """A cable that stays in use: ``ends`` is the end plugged elsewhere, ``lower``, ``upper`` or ``both``."""
 
     before: Cable
     after: Cable
@@ -96,10 +98,9 @@ class CableMove:
 class CableChanges:
     """The cables of one fabric.
 
-    ``kept`` counts those that nobody touches; ``replaced`` keep both ports and get another cable (medium, speed or
-    length); ``stopped`` and ``started`` are kept ones that carry no traffic from now on (out of service, or an end is
-    drained and its links stay up), or do again.
-    """
+    ``kept`` counts untouched cables; ``replaced`` keep both ports and get another cable (medium, speed or length);
+    ``stopped`` and ``started`` are kept cables that stop carrying traffic (out of service, or drained at one end with
+    links up), or carry it again."""
 
     fabric: str
     kept: int
@@ -116,7 +117,7 @@ class CableChanges:
 
 @dataclass(frozen=True, slots=True)
 class AddressChange:
-    """The address of a port that is in both plans; "" where a plan gives it none."""
+    """The address of a port of both plans; "" without an address."""
 
     fabric: str
     device: str
@@ -127,7 +128,7 @@ class AddressChange:
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """A file whose bytes differ: unified diff lines without the two headers; ``status`` is changed, added, removed."""
+    """A file with changed bytes: unified diff lines without the two headers; ``status`` is changed, added, removed."""
 
     path: str
     status: str
@@ -136,7 +137,7 @@ class FileDiff:
 
 @dataclass(frozen=True, slots=True)
 class ConfigGroup:
-    """Devices whose configuration changes by the same lines; ``files`` are shown as the first device has them."""
+    """Devices with the same changed lines; ``files`` are those of the first device."""
 
     devices: tuple[str, ...]
     role: str
@@ -145,7 +146,7 @@ class ConfigGroup:
 
 @dataclass(frozen=True, slots=True)
 class PlanChanges:
-    """Everything that differs between the plans ``before`` and ``after``, isolation first."""
+    """All differences between the plans ``before`` and ``after``, isolation first."""
 
     before: str
     after: str

@@ -1,12 +1,13 @@
-"""Configuration before and after: the lines that change on each device, equal changes told once.
+"""Configuration before and after: the changed lines of each device, equal changes once.
 
-Every device of both plans is rendered and its bytes are compared: what a device's files depend on is the renderers'
-business, and a rule about which devices may be skipped would have to know it as well. Forked workers share both plans.
+Every device of both plans is rendered and its bytes are compared: only the renderers know the dependencies of a
+device's files, and a rule for skipping devices would duplicate that knowledge. Forked workers share both plans.
 """
 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from functools import partial
@@ -23,41 +24,42 @@ if TYPE_CHECKING:
 
 CONTEXT_LINES = 2
 BINARY = "binary"
-"""Stands for the lines of a file that is no text."""
+"""Stands for the lines of a binary file."""
 BLOCK = 64  # neighbours share cached text, so they stay together
 
-# Devices with equal changes have equal keys: path, status and the lines that come and go, without their surroundings.
+# Devices with equal changes have equal keys: path, status, and removed and added lines without their context.
 Key = tuple[tuple[str, str, tuple[str, ...]], ...]
-Found = tuple[int, Key, tuple[FileDiff, ...]]
+DeviceDiff = tuple[int, Key, tuple[FileDiff, ...]]
 
 
 def config_changes(
     before: Plan, after: Plan, renamed: Mapping[str, str], workers: int | None = None
 ) -> tuple[ConfigGroup, ...]:
-    """The devices in both plans whose files differ, grouped by equal changes, in the second plan's order.
+    """Devices of both plans with changed files, grouped by equal changes, in the second plan's order.
 
-    ``renamed`` maps names of ``before`` to those of ``after``. Raises what a renderer raises.
+    ``renamed`` maps names of ``before`` to those of ``after``. Raises the errors of the renderers.
     """
     old_names = {new: old for old, new in renamed.items()}
-    pairs = [
-        (index, old, device.name)
-        for index, device in enumerate(after.devices)
-        if (old := old_names.get(device.name, device.name)) in before.by_name
-    ]
+    pairs = []
+    for index, device in enumerate(after.devices):
+        old_name = old_names.get(device.name, device.name)
+        if old_name in before.by_name:
+            pairs.append((index, old_name, device.name))
     blocks = [pairs[start : start + BLOCK] for start in range(0, len(pairs), BLOCK)]
     count = min(workers or len(os.sched_getaffinity(0)), len(blocks))
     shares = [list(chain.from_iterable(blocks[index::count])) for index in range(count)]
     prepare(before, after)
     work = partial(_compare, before, after)
-    changes_by_share = work(pairs) if count <= 1 else fan_out(work, shares)
-    groups: dict[tuple[str, Key], list[Found]] = {}
-    for item in sorted(changes_by_share, key=lambda item: item[0]):
-        groups.setdefault((after.devices[item[0]].role, item[1]), []).append(item)
-    of_devices = [
-        ConfigGroup(tuple(after.devices[index].name for index, _, _ in items), role, items[0][2])
-        for (role, _), items in groups.items()
-    ]
-    return (*of_devices, *_of_site(before, after))
+    device_diffs = work(pairs) if count <= 1 else fan_out(work, shares)
+    diffs_by_key: dict[tuple[str, Key], list[DeviceDiff]] = defaultdict(list)
+    for device_diff in sorted(device_diffs, key=lambda diff: diff[0]):
+        index, key, _ = device_diff
+        diffs_by_key[after.devices[index].role, key].append(device_diff)
+    groups = []
+    for (role, _), diffs in diffs_by_key.items():
+        names = tuple(after.devices[index].name for index, _, _ in diffs)
+        groups.append(ConfigGroup(devices=names, role=role, files=diffs[0][2]))
+    return (*groups, *_of_site(before, after))
 
 
 def _of_site(before: Plan, after: Plan) -> Iterator[ConfigGroup]:
@@ -71,8 +73,8 @@ def _of_site(before: Plan, after: Plan) -> Iterator[ConfigGroup]:
             yield ConfigGroup((owner,), "server of the site", diffs)
 
 
-def _compare(before: Plan, after: Plan, pairs: Sequence[tuple[int, str, str]]) -> list[Found]:
-    changed: list[Found] = []
+def _compare(before: Plan, after: Plan, pairs: Sequence[tuple[int, str, str]]) -> list[DeviceDiff]:
+    changed: list[DeviceDiff] = []
     for index, old_name, new_name in pairs:
         diffs = file_diffs(Rendering(before).of_device(old_name), Rendering(after).of_device(new_name))
         if diffs:
@@ -81,26 +83,31 @@ def _compare(before: Plan, after: Plan, pairs: Sequence[tuple[int, str, str]]) -
 
 
 def file_diffs(before: Iterable[Artifact], after: Iterable[Artifact]) -> tuple[FileDiff, ...]:
-    """The files of a device whose bytes differ between two of its trees, by path."""
+    """The files of a device with differing bytes in two of its trees, by path."""
     old = {artifact.path: artifact for artifact in before}
     new = {artifact.path: artifact for artifact in after}
-    return tuple(
-        _diff(path, old[path].content if path in old else None, new[path].content if path in new else None)
-        for path in sorted(old.keys() | new.keys())
-        if path not in old or path not in new or old[path].sha256 != new[path].sha256
-    )
+    diffs = []
+    for path in sorted(old.keys() | new.keys()):
+        if path not in old:
+            diffs.append(_diff(path, None, new[path].content))
+        elif path not in new:
+            diffs.append(_diff(path, old[path].content, None))
+        elif old[path].sha256 != new[path].sha256:
+            diffs.append(_diff(path, old[path].content, new[path].content))
+    return tuple(diffs)
 
 
 def key_of(diffs: Iterable[FileDiff]) -> Key:
-    """The common key of devices that change by the same lines."""
-    return tuple(
-        (diff.path, diff.status, diff.lines if diff.lines == (BINARY,) else _without_surroundings(diff.lines))
-        for diff in diffs
-    )
+    """The common key of devices with the same changed lines."""
+    parts = []
+    for diff in diffs:
+        lines = diff.lines if diff.lines == (BINARY,) else _without_context(diff.lines)
+        parts.append((diff.path, diff.status, lines))
+    return tuple(parts)
 
 
 def is_text(content: bytes) -> bool:
-    """Whether people can read a file: an archive, whatever text it holds, has bytes of no text in it."""
+    """Whether a file is readable text; an archive is not, even if it holds text."""
     try:
         return b"\0" not in content and content.decode() is not None
     except UnicodeDecodeError:
@@ -108,16 +115,21 @@ def is_text(content: bytes) -> bool:
 
 
 def _diff(path: str, old: bytes | None, new: bytes | None) -> FileDiff:
-    status = "added" if old is None else "removed" if new is None else "changed"
+    if old is None:
+        status = "added"
+    elif new is None:
+        status = "removed"
+    else:
+        status = "changed"
     if not all(is_text(content) for content in (old, new) if content is not None):
-        return FileDiff(path, status, (BINARY,))
+        return FileDiff(path=path, status=status, lines=(BINARY,))
     lines = list(unified_diff(_lines(old), _lines(new), lineterm="", n=CONTEXT_LINES))[2:]
-    return FileDiff(path, status, tuple(lines) or ("only line endings differ",))
+    return FileDiff(path=path, status=status, lines=tuple(lines) or ("only line endings differ",))
 
 
 def _lines(content: bytes | None) -> list[str]:
     return [] if content is None else content.decode("utf-8", "backslashreplace").splitlines()
 
 
-def _without_surroundings(lines: Sequence[str]) -> tuple[str, ...]:
+def _without_context(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(line for line in lines if line[:1] in "+-")

@@ -1,18 +1,18 @@
-"""The lines of a difference as a terminal shows them: no more than fit, and of long ones the place where they part."""
+"""The lines of a difference on a terminal: a bounded number, with long ones cut around their first difference."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 _COLUMNS = 160
-_BEFORE = 60  # columns shown before the place where two long lines part
+_BEFORE = 60  # columns shown before the first difference of two long lines
 
 
 def shown_lines(lines: Sequence[str], most: int) -> Iterator[str]:
-    """The first ``most`` of a unified diff's lines, cut to 160 columns, and how many more there are.
+    """The first ``most`` of a unified diff's lines, cut to 160 columns, and the number of the others.
 
-    A table of FBOSS is one line of JSON with thousands of characters: of two that replace each other, what is shown
-    begins shortly before the first that differs.
+    A table of FBOSS is one line of JSON with thousands of characters: of a removed and an added line the shown part
+    begins shortly before their first difference.
     """
     yield from (_cut(line) for line in _focused(lines)[:most])
     if len(lines) > most:
@@ -20,30 +20,38 @@ def shown_lines(lines: Sequence[str], most: int) -> Iterator[str]:
 
 
 def _focused(lines: Sequence[str]) -> list[str]:
-    """Long lines that replace each other, cut at the front so that where they part is in sight."""
+    """The lines, with long pairs of removed and added ones cut at the front to show their first difference."""
     focused = list(lines)
-    at = 0
-    while at < len(focused):
-        start = at
-        while at < len(focused) and focused[at].startswith("-"):
-            at += 1
-        removed = at - start
-        while at < len(focused) and focused[at].startswith("+"):
-            at += 1
-        for old in range(start, min(start + removed, at - removed)):
-            new = old + removed
-            same = _same_start(focused[old][1:], focused[new][1:])
-            if max(len(focused[old]), len(focused[new])) > _COLUMNS and same > _COLUMNS // 2:
-                for index in (old, new):
-                    focused[index] = f"{focused[index][0]}… {focused[index][1 + same - _BEFORE :]}"
-        at = max(at, start + 1)
+    index = 0
+    while index < len(focused):
+        start = index
+        while index < len(focused) and focused[index].startswith("-"):
+            index += 1
+        removed = index - start
+        while index < len(focused) and focused[index].startswith("+"):
+            index += 1
+        for old in range(start, min(start + removed, index - removed)):
+            _focus(focused, old, old + removed)
+        index = max(index, start + 1)
     return focused
 
 
-def _same_start(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+def _focus(lines: list[str], old: int, new: int) -> None:
+    """Cut the lines ``old`` and ``new`` shortly before their first difference, if they are long and begin alike."""
+    same = _common_length(lines[old][1:], lines[new][1:])
+    if max(len(lines[old]), len(lines[new])) <= _COLUMNS or same <= _COLUMNS // 2:
+        return
+    for index in (old, new):
+        line = lines[index]
+        lines[index] = f"{line[0]}… {line[1 + same - _BEFORE :]}"
+
+
+def _common_length(first: str, second: str) -> int:
+    """Length of the common beginning of two texts."""
+    for index, (a, b) in enumerate(zip(first, second, strict=False)):
+        if a != b:
+            return index
+    return min(len(first), len(second))
 
 
 def _cut(line: str) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from clusterwright.compare.changes import CableChanges, ConfigGroup, PlanChanges
+from clusterwright.compare.changes import CableChanges, CableMove, ConfigGroup, PlanChanges
 from clusterwright.plan.model import Cable, Device, Interface
 
 
 def document(changes: PlanChanges, configs: Sequence[ConfigGroup] | None) -> dict[str, Any]:
-    """The comparison as JSON types; ``configuration`` is null when it was not compared."""
+    """The comparison as JSON types; ``configuration`` is null if it was not compared."""
     devices = changes.devices
     return {
         "before": changes.before,
@@ -35,22 +35,20 @@ def _device(device: Device) -> dict[str, Any]:
 
 
 def _cables(fabric: CableChanges) -> dict[str, Any]:
-    def moves(name: str) -> list[dict[str, Any]]:
-        return [
-            {"ends": move.ends, "before": _cable(move.before), "after": _cable(move.after)}
-            for move in getattr(fabric, name)
-        ]
-
-    lists = {
-        name: [_cable(cable) for cable in getattr(fabric, name)] for name in ("removed", "added", "stopped", "started")
-    }
     return {
         "fabric": fabric.fabric,
         "kept": fabric.kept,
-        "moved": moves("moved"),
-        "replaced": moves("replaced"),
-        **lists,
+        "moved": _moves(fabric.moved),
+        "replaced": _moves(fabric.replaced),
+        "removed": [_cable(cable) for cable in fabric.removed],
+        "added": [_cable(cable) for cable in fabric.added],
+        "stopped": [_cable(cable) for cable in fabric.stopped],
+        "started": [_cable(cable) for cable in fabric.started],
     }
+
+
+def _moves(moves: Sequence[CableMove]) -> list[dict[str, Any]]:
+    return [{"ends": move.ends, "before": _cable(move.before), "after": _cable(move.after)} for move in moves]
 
 
 def _cable(cable: Cable) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Images before and after: which nodes take a change while they run, and which have to boot anew, pod by pod."""
+"""Images before and after: nodes updated while running and nodes to reboot, pod by pod."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MOST_PODS = 12  # shown; JSON names every node
 
 @dataclass(frozen=True, slots=True)
 class ImageChange:
-    """Nodes whose image changes alike, from ``before`` to ``after``, by pod in the order of the plan.
+    """Nodes with the same change of image, from ``before`` to ``after``, by pod in the order of the plan.
 
-    ``needs_reboot`` is false when all that changes reaches running nodes as files. ``to_build`` names the image that
-    has to be built before a node can boot, "" where the one that is built serves.
+    ``needs_reboot`` is false if running nodes get the whole change as files. ``to_build`` names the image to build
+    before a node can boot, "" if it exists.
     """
 
     before: str
@@ -28,33 +28,46 @@ class ImageChange:
 
 def image_changes(before: Plan, after: Plan, renamed: Mapping[str, str]) -> tuple[ImageChange, ...]:
     """The changes of images of nodes in both plans; ``renamed`` maps names of ``before`` to those of ``after``."""
-    new = node_images(after)
-    old_images = node_images(before)
+    old_images, new_images = node_images(before), node_images(after)
     built = {(image.name, image.version) for image in old_images.values()}
-    changes: dict[tuple[str, str, bool, str], dict[str, list[str]]] = {}
-    for name, old in old_images.items():
-        now = new.get(renamed.get(name, name))
-        if now is None or now.digest == old.digest:
+    pods_by_change: dict[tuple[str, str, bool, str], dict[str, list[str]]] = {}
+    for old_name, old in old_images.items():
+        name = renamed.get(old_name, old_name)
+        new = new_images.get(name)
+        if new is None or new.digest == old.digest:
             continue
-        to_build = "" if (now.name, now.version) in built else f"{now.name}_{now.version}"
-        needs_reboot = now.boot_digest != old.boot_digest
-        key = (f"{old.name} {old.content}", f"{now.name} {now.content}", needs_reboot, to_build)
-        device = after.by_name[renamed.get(name, name)]
-        changes.setdefault(key, {}).setdefault(device.pod, []).append(device.name)
-    return tuple(ImageChange(*key, {pod: tuple(names) for pod, names in pods.items()}) for key, pods in changes.items())
+        to_build = "" if (new.name, new.version) in built else f"{new.name}_{new.version}"
+        needs_reboot = new.boot_digest != old.boot_digest
+        key = (f"{old.name} {old.content}", f"{new.name} {new.content}", needs_reboot, to_build)
+        device = after.by_name[name]
+        pods_by_change.setdefault(key, {}).setdefault(device.pod, []).append(device.name)
+    changes = []
+    for (old_image, new_image, needs_reboot, to_build), names_by_pod in pods_by_change.items():
+        change = ImageChange(
+            before=old_image,
+            after=new_image,
+            needs_reboot=needs_reboot,
+            to_build=to_build,
+            pods={pod: tuple(names) for pod, names in names_by_pod.items()},
+        )
+        changes.append(change)
+    return tuple(changes)
 
 
 def image_lines(changes: Sequence[ImageChange]) -> Iterator[str]:
-    """The changes as people read them."""
+    """The changes as text."""
     yield "" if changes else "\nimages: no change"
     if not changes:
         return
     yield "images"
     for change in changes:
         count = sum(len(names) for names in change.pods.values())
-        how = "REBOOT" if change.needs_reboot else "live  "
-        what = "boot anew" if change.needs_reboot else "take it while they run"
-        yield f"  {how} {change.before} → {change.after}: {count:,} node{'s' * (count != 1)} {what}"
+        if change.needs_reboot:
+            word, action = "REBOOT", "boot anew"
+        else:
+            word, action = "live  ", "take it while they run"
+        nodes = "node" if count == 1 else "nodes"
+        yield f"  {word} {change.before} → {change.after}: {count:,} {nodes} {action}"
         if change.to_build:
             yield f"    build {change.to_build} first: until boot servers have it, no node can boot it"
         for pod, names in list(change.pods.items())[:MOST_PODS]:

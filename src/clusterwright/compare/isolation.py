@@ -1,6 +1,6 @@
 """Permitted traffic before and after: the matrix of zones, their members, and InfiniBand partitions.
 
-Flows are compared by what they allow, not by how they are written: a range that is cut in two flows changes nothing.
+Flows are compared by the traffic they permit, not by their notation: a range split into two flows changes nothing.
 """
 
 from __future__ import annotations
@@ -24,18 +24,21 @@ def isolation_changes(before: ClusterSpec, after: ClusterSpec) -> IsolationChang
     """Opened and closed traffic between two specs, the opened first."""
     old, new = _matrix(before), _matrix(after)
     access = [*_only_in(new, old, opened=True), *_only_in(old, new, opened=False)]
-    was, now = set(_members(before)), set(_members(after))
-    membership = [MembershipChange(owner, what, True) for owner, what in sorted(now - was)]
-    membership += [MembershipChange(owner, what, False) for owner, what in sorted(was - now)]
+    old_members, new_members = set(_members(before)), set(_members(after))
+    membership = []
+    for owner, what in sorted(new_members - old_members):
+        membership.append(MembershipChange(owner=owner, what=what, added=True))
+    for owner, what in sorted(old_members - new_members):
+        membership.append(MembershipChange(owner=owner, what=what, added=False))
     return IsolationChanges(tuple(access), tuple(_terms(before, after)), tuple(membership))
 
 
 def _terms(before: ClusterSpec, after: ClusterSpec) -> Iterator[TermsChange]:
-    """Changed owners and expiry dates of flows of both specs, those first that stay open for longer."""
-    was = {flow.name: flow for flow in before.flows}
+    """Changed owners and expiry dates of flows of both specs, longer openings first."""
+    old_flows = {flow.name: flow for flow in before.flows}
     terms = []
     for flow in after.flows:
-        old = was.get(flow.name)
+        old = old_flows.get(flow.name)
         if old is None:
             continue
         if old.expires != flow.expires:
@@ -64,54 +67,56 @@ def _matrix(spec: ClusterSpec) -> Mapping[Cell, tuple[Flow, ...]]:
 
 
 def _only_in(
-    here: Mapping[Cell, tuple[Flow, ...]], there: Mapping[Cell, tuple[Flow, ...]], *, opened: bool
+    cells: Mapping[Cell, tuple[Flow, ...]], other_cells: Mapping[Cell, tuple[Flow, ...]], *, opened: bool
 ) -> Iterator[AccessChange]:
-    for cell, flows in sorted(here.items()):
+    for cell, flows in sorted(cells.items()):
         source, target, protocol = cell
-        left = subtract(_ports(flows), _ports(there.get(cell, ())))
-        if left:
-            causes = tuple(flow.name for flow in flows if _passes_any(flow, left))
-            yield AccessChange(
-                source=source, target=target, opened=opened, traffic=_traffic(protocol, left), flows=causes
-            )
+        ports = subtract(_ports(flows), _ports(other_cells.get(cell, ())))
+        if ports:
+            causes = tuple(flow.name for flow in flows if _passes_any(flow, ports))
+            traffic = _traffic(protocol, ports)
+            yield AccessChange(source=source, target=target, opened=opened, traffic=traffic, flows=causes)
 
 
 def _traffic(protocol: str, ports: Iterable[Range]) -> str:
     if protocol not in WITH_PORTS:
         return protocol
-    texts = [
-        "all ports" if part == ALL_PORTS else str(part[0]) if part[0] == part[1] else f"{part[0]}-{part[1]}"
-        for part in ports
-    ]
-    return f"{protocol} {', '.join(texts)}"
+    return f"{protocol} {', '.join(map(_range_text, ports))}"
 
 
-def _own(flow: Flow) -> tuple[Range, ...]:
+def _range_text(ports: Range) -> str:
+    first, last = ports
+    if ports == ALL_PORTS:
+        return "all ports"
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _flow_ports(flow: Flow) -> tuple[Range, ...]:
     return flow.ports or (ALL_PORTS,)
 
 
-def _meet(one: Range, other: Range) -> bool:
-    return one[0] <= other[1] and other[0] <= one[1]
+def _overlap(first: Range, second: Range) -> bool:
+    return first[0] <= second[1] and second[0] <= first[1]
 
 
 def _passes_any(flow: Flow, ranges: Iterable[Range]) -> bool:
     """Whether a flow has a port or type in one of ``ranges``."""
-    return any(_meet(term, part) for term, part in product(_own(flow), ranges))
+    return any(_overlap(*pair) for pair in product(_flow_ports(flow), ranges))
 
 
 def _ports(flows: Iterable[Flow]) -> tuple[Range, ...]:
-    return joined(chain.from_iterable(map(_own, flows)))
+    return joined(chain.from_iterable(map(_flow_ports, flows)))
 
 
 def subtract(ranges: Iterable[Range], taken: Iterable[Range]) -> tuple[Range, ...]:
-    """The parts of ``ranges`` outside of ``taken``; both are inclusive, ordered and without overlap."""
-    left = list(ranges)
+    """The parts of ``ranges`` outside ``taken``; both are inclusive, ordered and without overlap."""
+    remaining = list(ranges)
     for first, last in taken:
         parts: list[Range] = []
-        for low, high in left:
+        for low, high in remaining:
             parts += [(low, min(high, first - 1)), (max(low, last + 1), high)]
-        left = [(low, high) for low, high in parts if low <= high]
-    return tuple(left)
+        remaining = [(low, high) for low, high in parts if low <= high]
+    return tuple(remaining)
 
 
 def _members(spec: ClusterSpec) -> Iterator[tuple[str, str]]:

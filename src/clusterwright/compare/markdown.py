@@ -12,7 +12,7 @@ from clusterwright.plan.model import Cable, Plan
 from clusterwright.plan.service import OUT_OF_SERVICE
 
 MOST_CHARACTERS = 60_000
-"""Of a comment: GitHub takes 65,536, GitLab more."""
+"""Limit of a comment: GitHub accepts 65,536 characters, GitLab more."""
 _FENCE = "`````"  # longer than any in a rendered file
 
 
@@ -26,8 +26,10 @@ def markdown_lines(
     most_lines: int,
     outlook: Sequence[tuple[str, str]] = (),
 ) -> Iterator[str]:
-    """The lines of the comment. ``configs`` None leaves configuration out; ``claims`` are proofs by name, with their
-    answers before and after, None where nothing was proven; ``outlook`` are rows on waves and jobs.
+    """The lines of the comment.
+
+    ``configs`` None leaves configuration out; ``claims`` are proofs by name with their answers before and after, None
+    without proofs; ``outlook`` are rows on waves and jobs.
     """
     yield f"### {changes.before} → {changes.after}"
     yield ""
@@ -46,8 +48,8 @@ def markdown_lines(
             yield from _sessions(after, fabric)
     yield f"| addresses that move | {len(changes.addresses):,} |"
     yield f"| zones | {_zones(changes)} |"
-    for what, text in outlook:
-        yield f"| {what} | {text} |"
+    for title, text in outlook:
+        yield f"| {title} | {text} |"
     if claims is not None:
         yield f"| proofs | {_claims(claims)} |"
     yield ""
@@ -73,17 +75,17 @@ def _configured(configs: Sequence[ConfigGroup]) -> str:
 
 
 def _job_nodes(before: Plan, changes: PlanChanges, configs: Sequence[ConfigGroup]) -> str:
-    """How many nodes with GPUs are touched of those that stand: their files, their cables, or themselves."""
-    standing = {device.name for device in before.devices if device.rank is not None}
+    """Number and names of existing nodes with GPUs that are touched: their files, their cables, or themselves."""
+    gpu_nodes = {device.name for device in before.devices if device.rank is not None}
     touched = set(chain.from_iterable(group.devices for group in configs))
     touched |= {device.name for device in changes.devices.removed}
     for fabric in changes.cables:
         for cable in _touched_cables(fabric):
             touched.update((cable.a.device, cable.b.device))
-    names = sorted(standing & touched)
+    names = sorted(gpu_nodes & touched)
     if not names:
-        return f"none of {len(standing):,}"
-    return f"{len(names):,} of {len(standing):,}: {and_more(names, EXAMPLES)}"
+        return f"none of {len(gpu_nodes):,}"
+    return f"{len(names):,} of {len(gpu_nodes):,}: {and_more(names, EXAMPLES)}"
 
 
 def _touched_cables(fabric: CableChanges) -> Iterator[Cable]:
@@ -105,9 +107,9 @@ def _links(fabric: CableChanges) -> str:
 
 
 def _sessions(after: Plan, fabric: CableChanges) -> Iterator[str]:
-    """BGP sessions that end or begin: one over each link between switches of a routed fabric.
+    """The number of BGP sessions that end or begin: one over each link between switches of a routed fabric.
 
-    Over a drained switch's links sessions stay; those of a switch out of service end.
+    Sessions over a drained switch's links stay; those of a switch out of service end.
     """
     routed = after.spec.fabric(fabric.fabric)
     if routed is None or routed.addressing is None:
@@ -152,7 +154,7 @@ def _claims(claims: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _folded(lines: Iterable[str]) -> Iterator[str]:
-    """All lines below a summary, as many as a comment takes."""
+    """All lines below a summary, up to the size limit of a comment."""
     yield "<details><summary>All of it</summary>"
     yield ""
     yield f"{_FENCE}text"

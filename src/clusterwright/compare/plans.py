@@ -1,4 +1,4 @@
-"""Comparing two plans: every part of it in the order in which people should read it; here devices and addresses."""
+"""Comparing two plans, in reading order: this module compares devices and addresses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compare_plans(before: Plan, after: Plan) -> PlanChanges:
     )
 
 
-# Properties that people act on. ``index``, ``position`` and ``groups`` follow from names and are not told again.
+# Properties to act on. ``index``, ``position`` and ``groups`` follow from names.
 FIELDS = (
     "model", "role", "rack", "unit", "pod", "zones", "image", "state", "asn", "loopback", "guid", "rank", "plane",
     "rail",
@@ -39,41 +39,44 @@ FIELDS = (
 
 
 def device_changes(before: Plan, after: Plan) -> DeviceChanges:
-    """Devices are the same when their names are; of the others those with the same place in the same count.
+    """Compare devices by name; of the others, those with the same place in the same count are the same.
 
-    A plan's names grow a digit when a hundredth pod comes: the machines are the same, and so are their cables. What the
-    second spec's ``renamed`` says is the same too.
+    A plan's names gain a digit with the hundredth pod: the machines are the same, and so are their cables. The same
+    holds for names in the second spec's ``renamed``.
     """
-    gone = [device for device in before.devices if device.name not in after.by_name]
-    new = [device for device in after.devices if device.name not in before.by_name]
+    old_only = [device for device in before.devices if device.name not in after.by_name]
+    new_only = [device for device in after.devices if device.name not in before.by_name]
     renamed = _renamed(before, after)
     names = set(renamed.values())
     return DeviceChanges(
-        added=tuple(device for device in new if device.name not in names),
-        removed=tuple(device for device in gone if device.name not in renamed),
+        added=tuple(device for device in new_only if device.name not in names),
+        removed=tuple(device for device in old_only if device.name not in renamed),
         renamed=renamed,
         changed=tuple(_changed(before, after, renamed)),
     )
 
 
 def _renamed(before: Plan, after: Plan) -> Mapping[str, str]:
-    """Old name to new name of devices whose name is in one plan only, by model and place in the count."""
-    standing = Standing(after.spec, NOTHING_STANDS)
-    seats = {seat: device.name for seat, device in _seats(after) if device.name not in before.by_name}
-    renamed_seats = (
-        (seat, device.name) for seat, device in _seats(before, standing) if device.name not in after.by_name
-    )
-    return {name: seats[seat] for seat, name in renamed_seats if seat in seats}
+    """Old names to new names of devices named in one plan only, by model and place in the count."""
+    new_names = {seat: device.name for seat, device in _seats(after) if device.name not in before.by_name}
+    renamed = {}
+    for seat, device in _seats(before, Standing(after.spec, NOTHING_STANDS)):
+        if device.name not in after.by_name and seat in new_names:
+            renamed[device.name] = new_names[seat]
+    return renamed
 
 
 def _seats(plan: Plan, now: Standing | None = None) -> Iterator[tuple[tuple[object, ...], Device]]:
-    """Devices with what tells them apart besides their names: their number in their node group, or in their tier around
-    nodes of one, under the names that these have ``now``.
+    """Devices with an identity besides their names: the number in their node group, or in their tier around nodes of
+    one.
+
+    ``now`` supplies the current names of node groups and fabrics.
     """
     counts: Counter[tuple[object, ...]] = Counter()
     for device in plan.devices:
-        around = plan.group_by_name.get(device.group)
-        nodes, fabric = device.node_group or (around.node_group if around is not None else ""), device.fabric
+        group = plan.group_by_name.get(device.group)
+        group_nodes = group.node_group if group is not None else ""
+        nodes, fabric = device.node_group or group_nodes, device.fabric
         if now is not None:
             nodes, fabric = now.node_group(nodes), now.fabric(fabric)
         kind = (nodes, fabric, device.tier)
@@ -95,16 +98,19 @@ def _changed(before: Plan, after: Plan, renamed: Mapping[str, str]) -> Iterator[
 
 
 def _changed_chips(before: Plan, old: Device, after: Plan, new: Device) -> Iterator[FieldChange]:
-    """GUIDs of the chips inside a director, which the director itself does not have."""
+    """GUIDs of the chips inside a director; the director itself has none."""
     if old.guid is None or new.guid is None or old.model != new.model:
         return
     if after.spec.catalogue[new.model].chips is None:
         return
-    for was, now in zip(chips_of(before, old), chips_of(after, new), strict=True):
-        if was.guid != now.guid:
-            chip = now.name.removeprefix(new.name).strip()
+    for old_chip, new_chip in zip(chips_of(before, old), chips_of(after, new), strict=True):
+        if old_chip.guid != new_chip.guid:
+            chip_name = new_chip.name.removeprefix(new.name).strip()
             yield FieldChange(
-                device=new.name, field=f"guid of {chip}", before=format_guid(was.guid), after=format_guid(now.guid)
+                device=new.name,
+                field=f"guid of {chip_name}",
+                before=format_guid(old_chip.guid),
+                after=format_guid(new_chip.guid),
             )
 
 
@@ -122,12 +128,10 @@ def _text(plan: Plan, device: Device, field: str) -> str:
 
 
 def _loopback_version(plan: Plan, fabric: str) -> int:
-    declared_fabric = plan.spec.fabric(fabric)
-    return (
-        declared_fabric.addressing.hosts.version
-        if declared_fabric is not None and declared_fabric.addressing is not None
-        else 6
-    )
+    fabric_spec = plan.spec.fabric(fabric)
+    if fabric_spec is None or fabric_spec.addressing is None:
+        return 6
+    return fabric_spec.addressing.hosts.version
 
 
 def address_changes(
@@ -137,17 +141,18 @@ def address_changes(
     ports: Mapping[End, str],
     now_called: Callable[[str], str],
 ) -> Iterator[AddressChange]:
-    """Ports by fabric, device and port, in the first plan's order; ``renamed`` as in DeviceChanges, ``ports`` as
-    ``ports_now`` gives them. ``now_called``
-    gives the second plan's name of a fabric of the first.
+    """Changed addresses of ports of both plans, in the first plan's order.
+
+    ``renamed`` is as in DeviceChanges, ``ports`` the result of ``ports_now``. ``now_called`` maps a fabric's name in
+    the first plan to its name in the second.
     """
-    now = {(port.device, port.port): port for port in _ports(after)}
+    new_ports = {(port.device, port.port): port for port in _ports(after)}
     for port in _ports(before):
         name = renamed.get(port.device, port.device)
-        other = now.get((name, ports.get((port.device, port.port), port.port)))
-        if other is None or (now_called(port.fabric), port.text) == (other.fabric, other.text):
+        new = new_ports.get((name, ports.get((port.device, port.port), port.port)))
+        if new is None or (now_called(port.fabric), port.text) == (new.fabric, new.text):
             continue
-        yield AddressChange(fabric=port.fabric, device=name, port=port.port, before=port.text, after=other.text)
+        yield AddressChange(fabric=port.fabric, device=name, port=port.port, before=port.text, after=new.text)
 
 
 class _Port(NamedTuple):

@@ -1,7 +1,7 @@
-"""Specs as they were: ``REV:path`` read from git into a folder of its own, with every file that it builds on.
+"""Earlier specs: ``REV:path`` read from git into a temporary folder, with every file that it builds on.
 
-Nothing is checked out. The hardware catalogue and the templates are those of the installed program, so that a
-comparison shows what the spec's change does.
+Nothing is checked out. The hardware catalogue and the templates are those of the installed program, so a comparison
+shows only the effect of the spec's change.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from clusterwright.spec.text.source import ABSENT, noting_reads
 
 @contextmanager
 def spec_at(name: str) -> Iterator[Path]:
-    """The path of the spec ``name``: a file, or ``REV:path`` in git's words, which lives as long as the block.
+    """The path of the spec ``name``: a file, or git's ``REV:path``, extracted for the duration of the block.
 
-    A path in a revision counts from the top of the repository, or from here when it begins with ``./`` or ``../``.
-    Raises ClusterwrightError when git has no such file; a SpecError from the block names places as ``REV:path``.
+    A path in a revision is relative to the top of the repository, or to the working folder if it begins with ``./`` or
+    ``../``. Raises ClusterwrightError if git has no such file; a SpecError from the block names places as ``REV:path``.
     """
     revision, colon, path = name.partition(":")
     if Path(name).exists() or not colon or not revision or not path:
@@ -46,9 +46,9 @@ def spec_at(name: str) -> Iterator[Path]:
 
 
 def _from_top(path: str) -> str:
-    """``path`` as counted from the top of the repository. Raises ClusterwrightError outside of it."""
-    here = path.startswith(("./", "../"))
-    prefix = _git("rev-parse", "--show-prefix").decode().strip() if here else ""
+    """``path`` relative to the top of the repository. Raises ClusterwrightError outside of it."""
+    is_relative = path.startswith(("./", "../"))
+    prefix = _git("rev-parse", "--show-prefix").decode().strip() if is_relative else ""
     top = os.path.normpath(PurePosixPath(prefix, path))
     if top.startswith("..") or Path(top).is_absolute():
         raise ClusterwrightError(f"{path}: lies outside the repository. Name a path inside it.")
@@ -56,9 +56,9 @@ def _from_top(path: str) -> str:
 
 
 def _fetch_what_it_names(revision: str, folder: Path, top: str) -> None:
-    """Write every file beside the spec that reading it asks for: bases, hardware, notes, settings, rules.
+    """Write the files that the spec reads: bases, hardware, notes, settings, rules.
 
-    Reading is repeated until it misses nothing that the revision has; what is absent there lint will name.
+    Reading is repeated until it misses no file of the revision; lint reports the files absent there.
     """
     absent: set[Path] = set()
     while True:
@@ -80,7 +80,7 @@ def _read(spec: Path) -> None:
 
 
 def _write_if_there(revision: str, file: Path, folder: Path) -> bool:
-    """Whether ``revision`` has ``file``; it is written below ``folder`` then."""
+    """Write ``file`` below ``folder`` if ``revision`` has it; False otherwise."""
     path = os.path.normpath(file)
     if not path.startswith(f"{folder}{os.sep}"):
         return False
@@ -106,7 +106,7 @@ def _content(revision: str, path: str) -> bytes:
         return content[:-1]
     if head.startswith((b"symlink ", b"dangling ", b"loop ", b"notdir ")):
         raise ClusterwrightError(f"{name}: is a link to no file of that revision. Name a spec file.")
-    return _git("show", "--end-of-options", name)  # which says what is wrong
+    return _git("show", "--end-of-options", name)  # for git's message
 
 
 def _git(*arguments: str, stdin: bytes = b"") -> bytes:

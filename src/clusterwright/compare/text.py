@@ -12,16 +12,16 @@ from clusterwright.compare.diff_lines import shown_lines
 from clusterwright.hosts.slurm.hostlist import hostlist
 from clusterwright.plan.model import Cable, Device
 
-EXAMPLES = 3  # of what is told by the dozen; JSON and the work order have every one
+EXAMPLES = 3  # shown of many changes of a kind; JSON and the work order have all of them
 MOST_GROUPS = 24
-NUMBERS = frozenset({"asn", "loopback", "guid"})  # fields of a device that others know it by
+NUMBERS = frozenset({"asn", "loopback", "guid"})  # fields of a device used by other devices
 
 
 def text_lines(changes: PlanChanges, configs: Sequence[ConfigGroup] | None, most_lines: int) -> Iterator[str]:
     """The lines of the report; ``configs`` None leaves configuration out.
 
-    ``most_lines`` bounds the diff lines shown of each file, and with them the files of a folder and the groups of
-    devices; 0 shows all.
+    ``most_lines`` limits the diff lines shown of each file, the files of a folder and the groups of devices; 0 shows
+    all.
     """
     yield f"{changes.before} → {changes.after}"
     if not changes and not configs:
@@ -38,8 +38,9 @@ def text_lines(changes: PlanChanges, configs: Sequence[ConfigGroup] | None, most
 
 
 def standing_lines(changes: PlanChanges, *, as_laid: bool = False) -> Iterator[str]:
-    """What moves of that which stands: nobody wants to read of it below all that is new. ``as_laid`` says that the
-    plan has been taken to where cables are, and not the cables to another plan.
+    """Moves of existing equipment, which come before everything new.
+
+    With ``as_laid`` the plan follows the laid cables, instead of the cables following the plan.
     """
     cables = sum(len(fabric.moved) for fabric in changes.cables)
     numbers = [item for item in changes.devices.changed if item.field in NUMBERS]
@@ -70,7 +71,7 @@ def _isolation(changes: PlanChanges) -> Iterator[str]:
         yield f"  {word} {cell.source} → {cell.target}: {cell.traffic}{cause}"
     for change in changes.isolation.terms:
         word = "LONGER" if change.longer else "terms "
-        nothing = "never" if change.term == "expires" else "nobody"
+        nothing = "never" if change.term == "expires" else "none"
         yield f"  {word} flow {change.flow}: {change.term} {change.before or nothing} → {change.after or nothing}"
     for item in changes.isolation.membership:
         yield f"  {'+' if item.added else '-'} {item.owner} {item.what}"
@@ -109,7 +110,7 @@ def _counted(sign: str, devices: Iterable[Device]) -> Iterator[str]:
 
 
 def _names(names: Sequence[str]) -> str:
-    """Names in brackets of ranges where that is short, else the first and last."""
+    """Names in bracketed ranges if they are short, else the first and last."""
     folded = hostlist(names)
     return folded if len(folded) <= 60 else f"{names[0]} … {names[-1]}"
 
@@ -127,12 +128,14 @@ def _cables(fabric: CableChanges) -> Iterator[str]:
     ends = Counter((cable.a.side, cable.tier) for cable in fabric.added)
     for (side, _), count in sorted(ends.items(), key=lambda item: item[0][1]):
         first = next(cable for cable in fabric.added if cable.a.side == side)
-        yield f"  + {count:,} {'to hosts' if side == 'host' else side} at {first.speed_gbps} Gb/s, {_between(first)} …"
-    for sign, cables in (
+        target = "to hosts" if side == "host" else side
+        yield f"  + {count:,} {target} at {first.speed_gbps} Gb/s, {_between(first)} …"
+    changes_of_service = (
         ("-", fabric.removed),
         ("no more traffic:", fabric.stopped),
         ("traffic again:", fabric.started),
-    ):
+    )
+    for sign, cables in changes_of_service:
         if cables:
             shown = [_between(cable) for cable in cables[:EXAMPLES]]
             yield f"  {sign} {_and_more(shown, len(cables))}"
@@ -142,7 +145,7 @@ def _cables(fabric: CableChanges) -> Iterator[str]:
 
 
 def summary(fabric: CableChanges) -> str:
-    """The counts of one fabric; moved, added and removed always, so that a zero is said and not left to guess."""
+    """The counts of one fabric; moved, added and removed are shown even if zero."""
     parts = [f"{fabric.kept:,} kept", f"{len(fabric.moved):,} moved", f"{len(fabric.added):,} added"]
     parts.append(f"{len(fabric.removed):,} removed")
     rare = (
@@ -154,18 +157,15 @@ def summary(fabric: CableChanges) -> str:
 
 
 def moved(move: CableMove) -> str:
-    """Which cable, and which of its ends goes from where to where."""
+    """A cable, and the old and new place of its moved ends."""
     old, new = move.before, move.after
     lower = f"{old.a.device} {old.a.port} → {new.a.device} {new.a.port}"
     upper = f"{old.b.device} {old.b.port} → {new.b.device} {new.b.port}"
     if move.ends == "both":
         return f"both ends: {lower} and {upper}"
-    return f"{lower}, on {_end(old, True)}" if move.ends == "lower" else f"{upper}, on {_end(old, False)}"
-
-
-def _end(cable: Cable, upper: bool) -> str:
-    end = cable.b if upper else cable.a
-    return f"the cable of {end.device} {end.port}"
+    if move.ends == "lower":
+        return f"{lower}, on the cable of {old.b.device} {old.b.port}"
+    return f"{upper}, on the cable of {old.a.device} {old.a.port}"
 
 
 def _between(cable: Cable) -> str:
@@ -192,14 +192,16 @@ def _configuration(groups: Sequence[ConfigGroup], most_lines: int) -> Iterator[s
     for group in shown:
         count = f"{len(group.devices):,} × " if len(group.devices) > 1 else ""
         yield f"\n{count}{group.role} {_names(group.devices)}"
-        # A boot server has some files for each node: what one of them says, the others of its folder say too.
+        # A boot server has some files for each node, with the same changes in one folder: one file stands for the
+        # others.
         for (status, folder), alike in groupby(group.files, key=lambda diff: (diff.status, dirname(diff.path))):
             files = list(alike)
             shown_files = files[:EXAMPLES] if most_lines else files
             for diff in shown_files:
                 yield f"  {status} /{diff.path}"
                 lines = shown_lines(diff.lines, most_lines) if most_lines else diff.lines
-                yield from (f"    {line}" for line in lines)
+                for line in lines:
+                    yield f"    {line}"
             if len(files) > len(shown_files):
                 yield f"  {status} {len(files) - len(shown_files):,} more files in /{folder}"
     rest = groups[len(shown) :]

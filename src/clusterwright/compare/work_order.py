@@ -1,4 +1,4 @@
-"""The floor's work order: every cable to pull, to re-plug and to lay, in the order in which the racks are walked."""
+"""The technicians' work order: every cable to pull, to re-plug and to lay, in walking order of the racks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _ORDER = (REMOVE, REPLACE, MOVE, ADD)
 
 @dataclass(frozen=True, slots=True)
 class WorkOrderLine:
-    """One line: the device or cable at ``place`` is removed, or moved to ``target``; ``other`` is the cable's other
+    """A step for the device or cable at ``place``: remove it, or move it to ``target``; ``other`` is the cable's other
     end.
 
-    A new cable goes from ``place`` to ``other``. Names are those that labels bear at that moment: the first plan's for
-    what is there, the second's for what comes.
+    A new cable goes from ``place`` to ``other``. Names are those on labels at that moment: the first plan's for
+    existing equipment, the second's for new.
     """
 
     action: str

@@ -1,6 +1,6 @@
-"""Certificates in the key schedule: who has to renew which, read from the certificates themselves.
+"""Certificates in the key schedule: due renewals, read from the certificates themselves.
 
-Nothing here issues certificates: that is the owner's authority's business.
+Nothing here issues certificates: that is the task of the owner's authority.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from clusterwright.spec.encryption import CERTIFICATE, KeySchedule
 
 
 def certificate_dues(keys: Iterable[KeySchedule], folder: Path, on: date) -> tuple[str, ...]:
-    """One sentence for every certificate that has to be renewed by ``on``, or lives longer than the schedule lets it.
+    """One sentence for every certificate due for renewal by ``on``, or valid for longer than the schedule permits.
 
-    Certificates lie where the schedule says, relative to ``folder``; entries that name no file say nothing. Raises
-    ClusterwrightError for a file that holds no certificate.
+    Paths in the schedule are relative to ``folder``; entries without a file are skipped. Raises ClusterwrightError for
+    a file without a certificate.
     """
     sentences: list[str] = []
     for key in keys:

@@ -1,8 +1,8 @@
 """The embedded service: wrapping keys in one file, each encrypted under a root key in another.
 
 AES-256-GCM with the key's name and version as associated data. Destroying a version draws a new root key and encrypts
-what is left under it, so that an old copy of the store needs a root key that is nowhere any more. The root key file is
-meant for another medium than the store; no store on a file system can vouch for copies that others made of both.
+the rest under it, so that an old copy of the store needs a root key that no longer exists. Keep the root key file on
+another medium than the store; a store on a file system cannot prevent copies of both.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class FileKms:
 
     def rotate(self, key: str) -> None:
         """See ``Kms.rotate``."""
-        latest = self._known(key).latest
+        latest = self._existing(key).latest
         self._keys[key]["versions"][str(latest + 1)] = os.urandom(_KEY_BYTES)
         self._write()
 
@@ -62,7 +62,7 @@ class FileKms:
 
     def unwrap(self, key: str, wrapped: str) -> bytes:
         """See ``Kms.unwrap``."""
-        self._known(key)
+        self._existing(key)
         version = version_of(wrapped)
         material = self._keys[key]["versions"].get(str(version))
         if material is None:
@@ -74,26 +74,27 @@ class FileKms:
 
     def forget_before(self, key: str, version: int) -> None:
         """See ``Kms.forget_before``."""
-        if version > self._known(key).latest:
+        if version > self._existing(key).latest:
             raise KmsError(f"{key} has no version {version}; nothing was destroyed")
         kept = {number: material for number, material in self._keys[key]["versions"].items() if int(number) >= version}
         if len(kept) < len(self._keys[key]["versions"]):
             self._keys[key]["versions"] = kept
             self._write_under_new_root()
 
-    def _known(self, key: str) -> WrappingKey:
+    def _existing(self, key: str) -> WrappingKey:
+        """The state of a key. Raises KmsError for an unknown one."""
         state = self.state(key)
         if state is None:
             raise KmsError(f"the store {self._store} has no key {key}; run `clusterwright keys rotate` first")
         return state
 
     def _wrap(self, key: str, material: bytes) -> str:
-        version = self._known(key).latest
+        version = self._existing(key).latest
         sealed = _seal(self._keys[key]["versions"][str(version)], material, f"{key}:{version}")
         return f"vault:v{version}:{base64.b64encode(sealed).decode()}"
 
     def _open(self) -> None:
-        """Read both files, and remove the rest of a former root key after a crash."""
+        """Read both files, and remove a former root key left by a crash."""
         if not self._store.exists():
             self._roots = {"1": os.urandom(_KEY_BYTES)}
             self._current = "1"
@@ -108,15 +109,11 @@ class FileKms:
             document = json.loads(self._store.read_bytes())
             self._current = document["root"]
             root = self._roots[self._current]
-            self._keys = {
-                key: {
-                    "versions": {
-                        version: _unseal(root, base64.b64decode(sealed), f"{key}:{version}")
-                        for version, sealed in entry.items()
-                    }
-                }
-                for key, entry in document["keys"].items()
-            }
+            for key, sealed_versions in document["keys"].items():
+                versions = {}
+                for version, sealed in sealed_versions.items():
+                    versions[version] = _unseal(root, base64.b64decode(sealed), f"{key}:{version}")
+                self._keys[key] = {"versions": versions}
         except OSError as error:
             raise KmsError(f"{self._store}: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError, InvalidTag):
@@ -135,26 +132,27 @@ class FileKms:
 
     def _write(self) -> None:
         root = self._roots[self._current]
-        sealed = {
-            key: {
-                version: base64.b64encode(_seal(root, material, f"{key}:{version}")).decode()
-                for version, material in entry["versions"].items()
-            }
-            for key, entry in self._keys.items()
-        }
-        replace(self._store, json.dumps({"root": self._current, "keys": sealed}, indent=1).encode())
+        document: dict[str, dict[str, str]] = {}
+        for key, entry in self._keys.items():
+            document[key] = {}
+            for version, material in entry["versions"].items():
+                sealed = _seal(root, material, f"{key}:{version}")
+                document[key][version] = base64.b64encode(sealed).decode()
+        replace(self._store, json.dumps({"root": self._current, "keys": document}, indent=1).encode())
 
     def _write_roots(self) -> None:
         text = {name: base64.b64encode(material).decode() for name, material in self._roots.items()}
         replace(self._root, json.dumps(text).encode())
 
     def _write_under_new_root(self) -> None:
-        """Both root keys exist until the store is written: a crash in between leaves a store that can be read."""
-        former, self._current = self._current, str(int(self._current) + 1)
+        """Encrypt the store under a new root key.
+
+        Both root keys exist until the store is written: a crash in between leaves a readable store."""
+        old_root, self._current = self._current, str(int(self._current) + 1)
         self._roots[self._current] = os.urandom(_KEY_BYTES)
         self._write_roots()
         self._write()
-        del self._roots[former]
+        del self._roots[old_root]
         self._write_roots()
 
 

@@ -1,6 +1,6 @@
 """The interface of a key management service: wrapping keys that never leave it, and wrapped data keys.
 
-Nothing here ever asks for a data key in clear but ``unwrap``, which rotation does not call: it is for who reads data.
+Only ``unwrap`` returns a data key in clear; rotation does not call it, readers of the data do.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _WRAPPED = re.compile(r"vault:v([1-9][0-9]*):\S+")
 
 
 class KmsError(ClusterwrightError):
-    """The service refused, is not there, or no longer has the version that was asked for."""
+    """The service refused, is not available, or no longer has the requested version."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrappingKey:
-    """The state of one wrapping key: its newest version, and the oldest one that still unwraps."""
+    """The state of one wrapping key: its newest version, and the oldest that can still unwrap."""
 
     latest: int
     oldest: int
@@ -30,19 +30,19 @@ class Kms(Protocol):
     """Versioned wrapping keys. Every method raises KmsError."""
 
     def state(self, key: str) -> WrappingKey | None:
-        """The key's state; None when there is no such key."""
+        """The key's state; None for an unknown key."""
         ...
 
     def create(self, key: str) -> None:
-        """Make version 1 of a key; a key that exists stays as it is."""
+        """Make version 1 of a key; an existing key stays as it is."""
         ...
 
     def rotate(self, key: str) -> None:
-        """Add a version, under which the service wraps from now on."""
+        """Add a version and wrap with it from now on."""
         ...
 
     def data_key(self, key: str) -> str:
-        """A new data key of 256 bits, wrapped under the newest version; nobody sees it in clear."""
+        """A new data key of 256 bits, wrapped under the newest version and never shown in clear."""
         ...
 
     def rewrap(self, key: str, wrapped: str) -> str:
@@ -59,7 +59,7 @@ class Kms(Protocol):
 
 
 def version_of(wrapped: str) -> int:
-    """The version of the wrapping key that a wrapped key names. Raises KmsError for any other text."""
+    """The version of the wrapping key named in a wrapped key. Raises KmsError for any other text."""
     match = _WRAPPED.fullmatch(wrapped)
     if match is None:
         raise KmsError("a wrapped key does not read vault:vN:...; restore the ledger from a copy")

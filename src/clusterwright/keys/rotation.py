@@ -1,7 +1,7 @@
 """Carrying out due steps: one step, one line in the audit log, one new ledger, then the next.
 
-The service acts first, the log is written second, the ledger last. A crash in between leaves a service that is one step
-ahead: the next run takes over a wrapping version that it finds there, and does everything else again.
+The service acts first, the log is written second, the ledger last. A crash in between leaves the service one step
+ahead: the next run adopts a new wrapping version of the service, and repeats every other step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ AUDIT = "audit.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """A folder with ledger and audit log, and the service that holds the wrapping keys."""
+    """A folder with ledger and audit log, and the service with the wrapping keys."""
 
     folder: Path
     kms: Kms
@@ -35,14 +35,14 @@ class Keeper:
         return AuditLog(self.folder / AUDIT)
 
     def ledger(self) -> Ledger:
-        """The ledger, after the audit log was found unbroken; an event that a crash left ahead is taken over."""
+        """The ledger, after a check of the audit log; an event recorded just before a crash is adopted."""
         ledger = read_ledger(self.folder / LEDGER)
         return replace(ledger, head=self.log.check(ledger.head))
 
     def rotate(self, on: date, listener: Callable[[RotationStep], None]) -> int:
         """Do every step due on ``on``; ``listener`` gets each finished step. Returns their number.
 
-        Raises ClusterwrightError, KmsError and AuditError; what was done before stays done and recorded.
+        Raises ClusterwrightError, KmsError and ChainError; finished steps stay done and recorded.
         """
         ledger = self._adopt(self.ledger(), on)
         done = 0
@@ -53,7 +53,7 @@ class Keeper:
         return done
 
     def _adopt(self, ledger: Ledger, on: date) -> Ledger:
-        """Versions that the service has and the ledger lacks were made by a run that died; they count from today."""
+        """Add versions made by a run that crashed before recording them; they count from today."""
         for key in self.keys:
             state = self.kms.state(key.name) if key.kind == WRAPPING else None
             if state is None:
@@ -63,9 +63,9 @@ class Keeper:
                         "another service. Nothing was changed."
                     )
                 continue
-            known = {version.number for version in ledger.of(key.name)}
+            recorded = {version.number for version in ledger.of(key.name)}
             for number in range(state.oldest, state.latest + 1):
-                if number not in known:
+                if number not in recorded:
                     ledger = ledger.with_version(key.name, Version(number, on))
                     ledger = self._record(ledger, on, "adopt", key.name, number)
             for version in ledger.live(key.name):
@@ -76,7 +76,7 @@ class Keeper:
 
     def _carry_out(self, step: RotationStep, ledger: Ledger, on: date) -> Ledger:
         key = next(key for key in self.keys if key.name == step.key)
-        by = key.wrapped_by or ""
+        wrapping_key = key.wrapped_by or ""
         if step.action is Action.CREATE:
             self.kms.create(key.name)
             ledger = ledger.with_version(key.name, Version(1, on))
@@ -84,13 +84,13 @@ class Keeper:
             self.kms.rotate(key.name)
             ledger = ledger.with_version(key.name, Version(step.version, on))
         elif step.action is Action.NEW:
-            wrapped = self.kms.data_key(by)
+            wrapped = self.kms.data_key(wrapping_key)
             ledger = ledger.with_version(
                 key.name, Version(number=step.version, born=on, wrapped=wrapped, under=version_of(wrapped))
             )
         elif step.action is Action.REWRAP:
             version = _version(ledger, step)
-            wrapped = self.kms.rewrap(by, version.wrapped or "")
+            wrapped = self.kms.rewrap(wrapping_key, version.wrapped or "")
             ledger = ledger.with_version(key.name, replace(version, wrapped=wrapped, under=version_of(wrapped)))
         elif step.action is Action.DESTROY:
             version = _version(ledger, step)
@@ -100,15 +100,16 @@ class Keeper:
         return self._record(ledger, on, step.action.value, step.key, step.version)
 
     def _forget(self, step: RotationStep, ledger: Ledger, on: date) -> Ledger:
-        """Destroy old wrapping versions, after a last look that nothing wanted is wrapped under them."""
+        """Destroy old wrapping versions, after a check that no live key is wrapped under them."""
         for key in self.keys:
-            if key.wrapped_by == step.key:
-                for version in ledger.live(key.name):
-                    if version.under is None or version.under < step.version:
-                        raise ClusterwrightError(
-                            f"{key.name} version {version.number} is still wrapped under an old version of "
-                            f"{step.key}; nothing was destroyed"
-                        )
+            if key.wrapped_by != step.key:
+                continue
+            for version in ledger.live(key.name):
+                if version.under is None or version.under < step.version:
+                    raise ClusterwrightError(
+                        f"{key.name} version {version.number} is still wrapped under an old version of "
+                        f"{step.key}; nothing was destroyed"
+                    )
         self.kms.forget_before(step.key, step.version)
         for version in ledger.live(step.key):
             if version.number < step.version:
@@ -123,7 +124,7 @@ class Keeper:
 
 
 def newest(ledger: Ledger, key: str) -> Version:
-    """The version of a data or MACsec key that is to be used. Raises ClusterwrightError when there is none."""
+    """The current version of a data or MACsec key. Raises ClusterwrightError if there is none."""
     live: Iterable[Version] = ledger.live(key)
     newest_version = max(live, key=lambda version: version.number, default=None)
     if newest_version is None or newest_version.wrapped is None:

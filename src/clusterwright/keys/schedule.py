@@ -1,6 +1,6 @@
-"""The due steps of a day: a pure function of the key schedule and the ledger.
+"""The due steps of a day, computed from the key schedule and the ledger.
 
-Computed anew from what there is, never from what was planned before: after a crash the rest is simply still due.
+Steps are computed from the current state, never from an earlier plan: after a crash the remaining ones are still due.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RotationStep:
-    """One thing to do with one version of a key, and why, in words for people."""
+    """A step for one version of a key, with its reason in words."""
 
     action: Action
     key: str
@@ -36,11 +36,10 @@ class RotationStep:
 
 
 def steps(keys: Iterable[KeySchedule], ledger: Ledger, on: date) -> Iterator[RotationStep]:
-    """The steps that are due on ``on``, in the order in which they have to be done.
+    """The steps due on ``on``, in the order of their execution.
 
-    Data keys past their last day go first, then the wrapping key gets a new version, what is left is wrapped under it,
-    and only then older wrapping versions are destroyed: at no moment is a key that is wanted without a version that
-    unwraps it.
+    Data keys past their last day go first, then the wrapping key gets a new version, the remaining keys are wrapped
+    under it, and only then older wrapping versions are destroyed: a wanted key can be unwrapped at any moment.
     """
     schedule = tuple(keys)
     for wrapping in schedule:
@@ -50,7 +49,7 @@ def steps(keys: Iterable[KeySchedule], ledger: Ledger, on: date) -> Iterator[Rot
 
 
 def overdue(keys: Iterable[KeySchedule], ledger: Ledger, on: date) -> Iterator[str]:
-    """Versions that should not exist any more on ``on``, one sentence each."""
+    """Versions past their deletion date on ``on``, one sentence each."""
     for key in keys:
         for version in ledger.live(key.name):
             if key.delete_days is not None and version.born + timedelta(days=key.delete_days) < on:
@@ -75,14 +74,14 @@ def _steps_under(wrapping: KeySchedule, wrapped: list[KeySchedule], ledger: Ledg
             version=version.number,
             reason=f"its last day is past ({key.delete_days} days)",
         )
-    tainted = {version.under for _, version in expired}
-    for key in wrapped:
-        tainted |= {version.under for version in ledger.of(key.name) if version.destroyed is not None}
+    tainted = {version.under for _, version in expired} | _versions_of_destroyed(wrapped, ledger)
     aged = bool(live) and on >= live[-1].born + timedelta(days=wrapping.rotate_days)
     if live and (aged or latest in tainted):
-        why = f"{wrapping.rotate_days} days are over" if aged else "a destroyed data key was wrapped under the newest"
+        reason = f"{wrapping.rotate_days} days are over"
+        if not aged:
+            reason = "a destroyed data key was wrapped under the newest"
         latest += 1
-        yield RotationStep(action=Action.ROTATE, key=wrapping.name, version=latest, reason=why)
+        yield RotationStep(action=Action.ROTATE, key=wrapping.name, version=latest, reason=reason)
     for key in wrapped:
         kept = [version for version in ledger.live(key.name) if not _is_over(key, version, on)]
         for version in kept:
@@ -94,16 +93,25 @@ def _steps_under(wrapping: KeySchedule, wrapped: list[KeySchedule], ledger: Ledg
                     reason=f"{wrapping.name} is at version {latest}",
                 )
         yield from _new_version(key, ledger, kept, on)
-    over = [version for version in live if version.number < latest and (_is_over(wrapping, version, on))]
-    if over or any(version.number in tainted for version in live if version.number < latest):
-        ends = "are past their last day" if over else "wrapped data keys that are destroyed"
-        why = f"versions below it {ends}"
-        yield RotationStep(action=Action.FORGET, key=wrapping.name, version=latest, reason=why)
+    older = [version for version in live if version.number < latest]
+    is_expired = any(_is_over(wrapping, version, on) for version in older)
+    if is_expired or any(version.number in tainted for version in older):
+        cause = "are past their last day" if is_expired else "wrapped data keys that are destroyed"
+        reason = f"versions below it {cause}"
+        yield RotationStep(action=Action.FORGET, key=wrapping.name, version=latest, reason=reason)
+
+
+def _versions_of_destroyed(wrapped: list[KeySchedule], ledger: Ledger) -> set[int | None]:
+    """Wrapping versions used for destroyed data keys."""
+    versions: set[int | None] = set()
+    for key in wrapped:
+        versions.update(version.under for version in ledger.of(key.name) if version.destroyed is not None)
+    return versions
 
 
 def _new_version(key: KeySchedule, ledger: Ledger, kept: list[Version], on: date) -> Iterator[RotationStep]:
-    known = ledger.of(key.name)
-    number = known[-1].number + 1 if known else 1
+    versions = ledger.of(key.name)
+    number = versions[-1].number + 1 if versions else 1
     if not kept:
         yield RotationStep(
             action=Action.NEW, key=key.name, version=number, reason="there is no version that may be used"

@@ -23,8 +23,8 @@ _TIMEOUT_S = 15
 
 @dataclass(frozen=True, slots=True)
 class TransitKms:
-    """Implements ``Kms``. ``mount`` is where the engine is mounted, ``authority`` the PEM file that the server's
-    certificate is checked with (None: the system's)."""
+    """``Kms`` on a server. ``mount`` is the engine's mount point, ``authority`` the PEM file for the check of the
+    server's certificate (None: the system's)."""
 
     address: str
     token: str = field(repr=False)
@@ -39,7 +39,7 @@ class TransitKms:
         for name in ("latest_version", "min_available_version"):
             if not isinstance(answer.get(name), int):
                 raise KmsError(f"{self.address} does not speak the transit API: keys/{key} is answered without {name}")
-        # What was not trimmed still exists, even where it no longer unwraps.
+        # Versions that were not trimmed still exist, even if they no longer unwrap.
         return WrappingKey(answer["latest_version"], max(1, answer["min_available_version"]))
 
     def create(self, key: str) -> None:
@@ -63,16 +63,16 @@ class TransitKms:
         return base64.b64decode(self._answer("POST", f"decrypt/{quote(key)}", {"ciphertext": wrapped}, "plaintext"))
 
     def forget_before(self, key: str, version: int) -> None:
-        """See ``Kms.forget_before``: nothing older is used, then nothing older unwraps, then nothing older exists.
+        """See ``Kms.forget_before``: older versions are first not used, then not unwrapped, then destroyed.
 
-        The engine trims only versions that are below both bounds, so that both are raised first.
+        The engine trims only versions below both bounds, so both are raised first.
         """
         bounds = {"min_encryption_version": version, "min_decryption_version": version}
         self._ask("POST", f"keys/{quote(key)}/config", bounds)
         self._ask("POST", f"keys/{quote(key)}/trim", {"min_available_version": version})
 
     def _answer(self, method: str, path: str, body: dict[str, Any], field_name: str) -> str:
-        """The text that the engine's documentation promises under ``field_name``."""
+        """The text documented for ``field_name``."""
         document = self._ask(method, path, body) or {}
         if not isinstance(document.get(field_name), str):
             raise KmsError(f"{self.address} does not speak the transit API: {path} is answered without {field_name}")
@@ -81,9 +81,9 @@ class TransitKms:
     def _ask(
         self, method: str, path: str, body: dict[str, Any] | None = None, *, missing: bool = False
     ) -> dict[str, Any] | None:
-        """The answer's ``data``; None where there is no content, or nothing is there and it may be ``missing``.
+        """The answer's ``data``; None without content, or for a missing key if it may be ``missing``.
 
-        The API's pages name 200 with a JSON object that has ``data``, and 204 without content; all else is refused.
+        The API's pages document 200 with a JSON object with ``data``, and 204 without content; all else is refused.
         """
         import httpx
 
