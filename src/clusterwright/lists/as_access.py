@@ -1,4 +1,4 @@
-"""The access file's skeleton: a line for each device with its address, and marks where a person fills something in."""
+"""The access file's skeleton: a line for each device with its address, and marks for values to fill in."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ _HTTPAPI = "httpapi"
 
 def access_lines(inventory: Inventory) -> Iterator[str]:
     """The file, line by line: nodes and Linux-based switches over SSH, EOS switches over eAPI."""
-    reach = inventory.reachable_addresses()
+    addresses = inventory.reachable_addresses()
     over_ssh: list[str] = []
     over_eapi: list[str] = []
     skipped: list[str] = []
     for device in inventory.device_list:
-        line = f'{device.name}: "{reach.get(device.name, FILL_IN)}"'
-        reason = _left_alone(inventory, device, reach.get(device.name))
+        address = addresses.get(device.name)
+        line = f'{device.name}: "{address or FILL_IN}"'
+        reason = _reason_to_skip(inventory, device, address)
         if reason:
             skipped.append(f"# {line}  # {reason}\n")
         elif _is_over_eapi(inventory, device):
@@ -61,8 +62,8 @@ def _is_over_eapi(inventory: Inventory, device: Device) -> bool:
     return system is not None and system.connection.endswith(_HTTPAPI)
 
 
-def _left_alone(inventory: Inventory, device: Device, address: str | None) -> str:
-    """Why a device is a comment; "" for one that is deployed to."""
+def _reason_to_skip(inventory: Inventory, device: Device, address: str | None) -> str:
+    """Why no deployment reaches a device; "" for one that is deployed to."""
     if address is None:
         return "the plan gives it no address to be reached by"
     if device.kind == "node":

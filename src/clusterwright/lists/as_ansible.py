@@ -1,6 +1,6 @@
-"""The inventory as Ansible reads it: JSON in the layout of Ansible's ``yaml`` inventory plugin, one host a line.
+"""The inventory as JSON in the layout of Ansible's ``yaml`` inventory plugin, one host a line.
 
-JSON, because Ansible reads it in a tenth of the time that it needs for YAML. Save it with the ending ``.json``.
+Ansible reads JSON in a tenth of the time of YAML. Save it with the ending ``.json``.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 def ansible_lines(inventory: Inventory) -> Iterator[str]:
     """The document, piece by piece.
 
-    Every device is a host in the groups ``role_<role>``, ``pod_<pod>``, ``rack_<rack>`` and ``model_<model>``, a
-    switch in ``fabric_<fabric>``, ``tier_<fabric>_<tier>`` and ``system_<system>``, with the variables by which
-    Ansible reaches it; a node in the fabrics that it is cabled to. Devices without a login are also in ``unmanaged``.
+    Every device is a host in the groups ``role_<role>``, ``pod_<pod>``, ``rack_<rack>`` and ``model_<model>``, a switch
+    also in ``fabric_<fabric>``, ``tier_<fabric>_<tier>`` and ``system_<system>``, with the variables of Ansible's
+    connection; a node also in the groups of its fabrics. Devices without a login are in ``unmanaged`` too.
     ``ansible_host`` is the address of a switch's management port, and of a node's first NIC on a fabric without
-    lossless transport, because its management port is the BMC. ``cw_addresses`` are all of its addresses with their
+    lossless transport, because its management port is the BMC. ``cw_addresses`` are all addresses of a host with their
     lengths, by interface.
     """
     reach = inventory.reachable_addresses()
@@ -41,28 +41,29 @@ def ansible_lines(inventory: Inventory) -> Iterator[str]:
     yield '{"all": {"hosts": {'
     between = "\n"
     for device in inventory.device_list:
-        for group in _groups(inventory, device, () if device.fabric else tuple(attached[device.name])):
+        for group in _groups(inventory, device, tuple(attached[device.name])):
             members[group].append(device.name)
         variables = _variables(inventory, device, reach, addresses_by_port)
         yield f"{between}{json.dumps(device.name)}: {json.dumps(variables)}"
         between = ",\n"
     yield '\n}, "children": {\n'
-    vars_of_group = {group_name("system", system.name): _reached(system) for system in systems().values()}
-    groups = {group: {"hosts": dict.fromkeys(names)} for group, names in sorted(members.items())}
+    variables_by_group = {group_name("system", system.name): _connection(system) for system in systems().values()}
     lines = []
-    for group, hosts in groups.items():
-        document = {**hosts, "vars": vars_of_group[group]} if group in vars_of_group else hosts
+    for group, names in sorted(members.items()):
+        document: dict[str, Any] = {"hosts": dict.fromkeys(names)}
+        if group in variables_by_group:
+            document["vars"] = variables_by_group[group]
         lines.append(f"{json.dumps(group)}: {json.dumps(document)}")
     yield ",\n".join(lines)
     yield "\n}}}\n"
 
 
 def group_name(kind: str, name: str) -> str:
-    """A name that Ansible accepts for a group: ``rack``, ``p00-r01`` becomes ``rack_p00_r01``."""
+    """A valid name of an Ansible group: ``rack``, ``p00-r01`` becomes ``rack_p00_r01``."""
     return re.sub(r"[^A-Za-z0-9_]", "_", f"{kind}_{name}")
 
 
-def _reached(system: System) -> dict[str, Any]:
+def _connection(system: System) -> dict[str, Any]:
     values: dict[str, Any] = {"ansible_connection": system.connection}
     if system.network_os:
         values["ansible_network_os"] = system.network_os
@@ -72,21 +73,24 @@ def _reached(system: System) -> dict[str, Any]:
 
 
 def _groups(inventory: Inventory, device: Device, attached: tuple[str, ...]) -> Iterator[str]:
+    """Groups of a device; a node, without a fabric of its own, is in those of the ``attached`` fabrics."""
+    network_os = inventory.plan.spec.catalogue[device.model].network_os or ""
     if device.fabric:
         yield group_name("fabric", device.fabric)
         yield group_name("tier", f"{device.fabric}_{device.tier}")
     else:
-        yield from (group_name("fabric", fabric) for fabric in attached)
-    if (inventory.plan.spec.catalogue[device.model].network_os or "") in systems():
-        yield group_name("system", inventory.plan.spec.catalogue[device.model].network_os or "")
+        for fabric in attached:
+            yield group_name("fabric", fabric)
+    if network_os in systems():
+        yield group_name("system", network_os)
     yield group_name("role", device.role)
     yield group_name("model", device.model)
     if device.pod:
         yield group_name("pod", device.pod)
     if device.rack:
         yield group_name("rack", device.rack)
-    if (system := inventory.plan.spec.catalogue[device.model].network_os) in WITHOUT_FILES:
-        yield system or ""
+    if network_os in WITHOUT_FILES:
+        yield network_os
 
 
 def _variables(

@@ -1,4 +1,4 @@
-"""The inventory as CSV (RFC 4180): a file for each of its lists, cables in the order in which the floor lays them."""
+"""The inventory as CSV (RFC 4180): a file for each of its lists, cables in the order of laying."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RACK_COLUMNS = ("name", "row", "position", "pod", "height_units", "used_units",
 
 
 def csv_lines(inventory: Inventory) -> Mapping[str, Iterator[str]]:
-    """File name to its lines: what :func:`csv_files` has, one line after another, and the interfaces beside it."""
+    """File name to lines: the files of :func:`csv_files`, line by line, and the interfaces."""
     return {
         "devices.csv": csv_table(_DEVICE_COLUMNS, _rows(_DEVICE_COLUMNS, inventory.devices())),
         "cables.csv": csv_table(_CABLE_COLUMNS, _cable_rows(inventory)),
@@ -52,7 +52,7 @@ def csv_files(inventory: Inventory) -> Mapping[str, str]:
 
 
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
-    """A sort key by which ``eth1/2`` comes before ``eth1/10``."""
+    """A sort key with numbers in numeric order: ``eth1/2`` before ``eth1/10``."""
     return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", text) if part)
 
 
@@ -65,11 +65,11 @@ def _cable_rows(inventory: Inventory) -> Iterable[Sequence[Any]]:
             keys[text] = natural_key(text)
         return keys[text]
 
-    def floor_order(cable: Cable) -> tuple[Any, ...]:
+    def laying_order(cable: Cable) -> tuple[Any, ...]:
         lower = by_name[cable.a.device]
         return (natural(lower.rack), lower.unit, natural(lower.name), natural(cable.a.port))
 
-    for cable in sorted(inventory.cable_list, key=floor_order):
+    for cable in sorted(inventory.cable_list, key=laying_order):
         a, b = by_name[cable.a.device], by_name[cable.b.device]
         yield (
             *_place(a), a.name, cable.a.port, *_place(b), b.name, cable.b.port,

@@ -1,4 +1,4 @@
-"""The inventory as JSON: one record a line, so that two inventories can be compared line by line."""
+"""The inventory as JSON, one record a line for comparisons line by line."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from clusterwright.lists.interfaces import InterfaceProperties
     from clusterwright.lists.records import Inventory
 
-VERSION = 1  # of the document's form: a key that is taken away or means something else makes it 2
+VERSION = 1  # of the document's form: a key that disappears or changes its meaning makes it 2
 _encode = json.JSONEncoder(separators=(", ", ": "), check_circular=False).encode
 
 
 def json_lines(inventory: Inventory, totals: Mapping[str, float]) -> Iterator[str]:
-    """The document, piece by piece, as ``inventory/schema/inventory.schema.json`` describes it.
+    """The document of ``inventory/schema/inventory.schema.json``, piece by piece.
 
     ``totals`` are the figures of the whole plan by dotted name.
     """
@@ -33,7 +33,8 @@ def json_lines(inventory: Inventory, totals: Mapping[str, float]) -> Iterator[st
     yield from _section("asns", inventory.asns())
     yield from _section("materials", (material._asdict() for material in inventory.materials()))
     yield '"totals": {\n'
-    yield ",\n".join(f"{_encode(name)}: {_encode(short_number(value))}" for name, value in totals.items())
+    totals_lines = [f"{_encode(name)}: {_encode(short_number(value))}" for name, value in totals.items()]
+    yield ",\n".join(totals_lines)
     yield "\n}\n}\n"
 
 

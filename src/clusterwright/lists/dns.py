@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from clusterwright.lists.records import Inventory
 
 _KINDS = {4: "A", 6: "AAAA"}
-# Times in seconds, those that RFC 1912 suggests for a zone that seldom changes.
+# Times in seconds, as suggested by RFC 1912 for a zone that seldom changes.
 _TTL, _REFRESH, _RETRY, _EXPIRE, _NEGATIVE = 3600, 7200, 900, 1209600, 300
 
 
 def zone_files(inventory: Inventory, serial: int) -> Mapping[str, list[str]]:
     """File name to lines: ``ZONE.zone`` for the site's domain and for every pool, at the next larger dot of its name.
 
-    A device has the address at which it is reached, ``INTERFACE.DEVICE`` each of its others; addresses outside of all
-    pools (towards other networks) have a zone of their /24 or /64. Raises ClusterwrightError without name servers.
+    A device has the address for logins, ``INTERFACE.DEVICE`` each of its others; addresses outside of all pools
+    (towards other networks) have a zone of their /24 or /64. Raises ClusterwrightError without name servers.
     """
     site = inventory.plan.spec.site
     if not site.dns:
         raise ClusterwrightError("site.dns names no server, and a zone must have one: name those that answer for it.")
     domain = f"{site.domain}."
     servers = [(f"ns{number}", ip_address(str(server))) for number, server in enumerate(site.dns)]
-    reached = inventory.reachable_addresses()
+    login_addresses = inventory.reachable_addresses()
     zones: dict[str, list[str]] = defaultdict(list)
     forward = zones[domain]
     forward += [f"{name} {_KINDS[address.version]} {address}\n" for name, address in servers]
@@ -40,17 +40,17 @@ def zone_files(inventory: Inventory, serial: int) -> Mapping[str, list[str]]:
     for own_address in inventory.own_addresses():
         text, kind = text_of(own_address.address, own_address.version), _KINDS[own_address.version]
         name = f"{dns_label(own_address.port)}.{own_address.device}"
-        if reached.get(own_address.device) == text:
+        if login_addresses.get(own_address.device) == text:
             forward += (f"{own_address.device} {kind} {text}\n", f"{name} {kind} {text}\n")
             name = own_address.device
         else:
             forward.append(f"{name} {kind} {text}\n")
-        zones[backward.zone(own_address.address, own_address.version)].append(
-            f"{_pointer(own_address.address, own_address.version)}. PTR {name}.{domain}\n"
-        )
-    return {
-        f"{zone.rstrip('.')}.zone": [*_head(zone, domain, servers, serial), *lines] for zone, lines in zones.items()
-    }
+        pointer = f"{_pointer(own_address.address, own_address.version)}. PTR {name}.{domain}\n"
+        zones[backward.zone(own_address.address, own_address.version)].append(pointer)
+    files = {}
+    for zone, lines in zones.items():
+        files[f"{zone.rstrip('.')}.zone"] = [*_head(zone, domain, servers, serial), *lines]
+    return files
 
 
 def _head(zone: str, domain: str, servers: list[tuple[str, IPv4Address | IPv6Address]], serial: int) -> Iterator[str]:
@@ -61,7 +61,7 @@ def _head(zone: str, domain: str, servers: list[tuple[str, IPv4Address | IPv6Add
 
 
 class _ReverseZones:
-    """The zone of each address, backwards: that of the smallest pool around it, or of its network."""
+    """Reverse zones: an address belongs to that of the smallest pool around it, or else of its network."""
 
     def __init__(self, pools: Iterable[IPv4Network | IPv6Network]) -> None:
         nets = sorted(set(pools), key=lambda net: -net.prefixlen)
@@ -84,17 +84,17 @@ class _ReverseZones:
 
 
 def _pointer(address: int, version: int) -> str:
-    """The name of an address backwards, as ``ipaddress`` writes it in ten times the time."""
+    """The reverse name of an address; ``ipaddress`` takes ten times as long."""
     if version == 4:
         return ".".join(str(address >> bits & 255) for bits in (0, 8, 16, 24)) + ".in-addr.arpa"
     return ".".join(f"{address:032x}"[::-1]) + ".ip6.arpa"
 
 
 def _rounded(prefix: str) -> IPv4Network | IPv6Network:
-    """The smallest network around a prefix that ends at a label of the reverse name: an octet, or four bits."""
+    """The smallest network around a prefix with a whole number of labels in its reverse name: octets, or four bits."""
     network = ip_network(prefix)
     step = 8 if network.version == 4 else 4
-    # The last label stays the host's: a zone of one address would have its record at the top.
+    # At least one label belongs to the host: a zone of one address would have its record at the top.
     return network.supernet(new_prefix=min(network.prefixlen, network.max_prefixlen - step) // step * step)
 
 

@@ -1,6 +1,6 @@
-"""Every interface of a device: ports with a cable, interfaces that only its system has, ports that nothing uses.
+"""Interfaces of a device: ports with a cable, virtual and bonded interfaces, unused ports.
 
-Ports have the names of the hardware catalogue, which are those of the device's system.
+Port names are those of the hardware catalogue, and of the device's system.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ BlockMode = tuple["PortBlock", "PortMode"]
 
 
 class InterfaceProperties(NamedTuple):
-    """The common properties of many interfaces: one record serves all that are alike."""
+    """Properties of an interface: one record serves all equal interfaces."""
 
     kind: str
     """``physical``, ``virtual``, or ``lag`` for ports that are one link."""
     technology: str | None
     connector: str | None
-    """None where the catalogue has none."""
+    """None if the catalogue has none."""
     speed_gbps: int | None
     breakout: str | None
-    """The cage that the port shares with others."""
+    """The cage shared with other ports."""
     role: str
     """The side of its cable, ``loopback``, ``gateway``, ``ipoib``, ``border`` (to a network outside) or ``unused``."""
     fabric: str | None
     rail: int | None
     in_service: bool
-    """False for unused ports, and for ports that the spec drains or takes out of service."""
+    """False for unused ports, and for ports drained or taken out of service by the spec."""
     lag: str | None
-    """The interface of kind ``lag`` that the port is a part of."""
+    """The port's interface of kind ``lag``."""
 
 
 class ListedInterface(NamedTuple):
@@ -53,7 +53,7 @@ class ListedInterface(NamedTuple):
 
     device: str
     name: str
-    """In the words of the device's system."""
+    """In the notation of the device's system."""
     guid: str | None
     mac: str | None
     """Read from a label."""
@@ -72,14 +72,14 @@ def interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[ListedInterf
 
 
 def listed_interfaces(plan: Plan, devices: tuple[Device, ...]) -> Iterator[tuple[Device, Sequence[Listed]]]:
-    """Of each device the interfaces with a cable in the cables' order, virtual ones, unused ones."""
+    """Interfaces of each device: those with a cable in the cables' order, virtual ones, unused ones."""
     lister = _InterfaceLister(plan)
     for device in devices:
         yield device, lister.of_device(device)
 
 
 class _InterfaceLister:
-    """Lists the interfaces of devices; alike interfaces share their properties, alike devices their unused ports."""
+    """Lists the interfaces of devices; equal interfaces share their properties, similar devices their unused ports."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -101,18 +101,18 @@ class _InterfaceLister:
                 borders[port] = fabric
             else:
                 listed.append((port, None, None, self._of_system(side, fabric, is_working=is_working)))
-        alike = (device.model, device.fabric, device.tier, is_working, tuple(borders.items()), tuple(used.items()))
-        if alike not in self._unused:
-            self._unused[alike] = tuple(self._without_use(device, used, borders))
+        key = (device.model, device.fabric, device.tier, is_working, tuple(borders.items()), tuple(used.items()))
+        if key not in self._unused:
+            self._unused[key] = tuple(self._without_use(device, used, borders))
         if self._plan.spec.noted_macs:
-            for port, _, _, properties in self._unused[alike]:
+            for port, _, _, properties in self._unused[key]:
                 listed.append((port, None, self._mac(device.name, port), properties))
         else:
-            listed += self._unused[alike]
+            listed += self._unused[key]
         return listed
 
     def _with_cable(self, device: Device, used: dict[str, tuple[str, int]]) -> Iterator[Listed]:
-        """The ports with a cable, whose side and speed go into ``used``."""
+        """The ports with a cable; their sides and speeds are added to ``used``."""
         cabled = self._cabled[device.kind, device.fabric, device.tier]
         for cable in self._plan.cables_of[device.name]:
             for end in (cable.a, cable.b):
@@ -121,11 +121,11 @@ class _InterfaceLister:
                 port, side, speed_gbps = end.port, end.side, end.speed_gbps
                 used[port] = (side, speed_gbps)
                 link = self._links.get((device.name, port)) if self._links else None
-                alike = (port, side, speed_gbps, end.fabric, end.rail, cable.in_service, link)
-                properties = cabled.get(alike)
+                key = (port, side, speed_gbps, end.fabric, end.rail, cable.in_service, link)
+                properties = cabled.get(key)
                 if properties is None:
                     connector, breakout = self._layout.place(device, port, side, speed_gbps)
-                    properties = cabled[alike] = InterfaceProperties(
+                    properties = cabled[key] = InterfaceProperties(
                         kind="physical",
                         technology=self._technologies[end.fabric],
                         connector=connector,
@@ -141,7 +141,7 @@ class _InterfaceLister:
                 yield port, guid, self._mac(device.name, port), properties
 
     def _of_system(self, side: str, fabric: str, *, is_working: bool) -> InterfaceProperties:
-        """An interface that only the device's system has: with an address, or of bonded ports."""
+        """The properties of an interface without a port: with an address, or of bonded ports."""
         return InterfaceProperties(
             kind="virtual" if side in _VIRTUAL else "lag",
             technology=self._technologies[fabric],
@@ -158,7 +158,7 @@ class _InterfaceLister:
     def _without_use(
         self, device: Device, used: Mapping[str, tuple[str, int]], borders: Mapping[str, str]
     ) -> Iterator[Listed]:
-        """The ports without a cable; those to a network outside are in ``borders`` with their fabric."""
+        """The ports without a cable; those to an external network are in ``borders`` with their fabric."""
         out_of_band = self._plan.spec.catalogue[device.model].management_names
         for port, connector, speed_gbps, breakout in self._layout.unused(device, used):
             is_border = port in borders
@@ -178,14 +178,14 @@ class _InterfaceLister:
             yield port, None, None, properties
 
     def _mac(self, device: str, port: str) -> str | None:
-        """The MAC address that was read from a label."""
+        """The MAC address from a label."""
         noted = self._plan.spec.noted_macs
         value = noted.get((device, port)) if noted else None
         return None if value is None else format_mac(value)
 
 
 class PortLayout:
-    """Where a model's ports are, remembered for equal switches."""
+    """Connectors and cages of a model's ports, cached for equal switches."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -195,7 +195,7 @@ class PortLayout:
         self._places: dict[tuple[str, int, str, int, str], tuple[str | None, str | None]] = {}
 
     def place(self, device: Device, port: str, side: str, speed_gbps: int) -> tuple[str | None, str | None]:
-        """The connector of a port with a cable, and the cage that it shares."""
+        """The connector of a cabled port, and the cage shared with other ports."""
         if device.kind != "switch" or side == "management":
             return None, None
         key = (device.fabric, device.tier, side, speed_gbps, port)
@@ -209,7 +209,7 @@ class PortLayout:
         return self._places[key]
 
     def optic_cage(self, device: Device, port: str, breakout: str | None) -> str:
-        """The cage that holds the optic of a port: one for all ports of a transceiver."""
+        """The cage of a port's optic: one for all ports of a transceiver."""
         if device.model not in self._shared:
             shared: dict[str, str] = {}
             model = self._plan.spec.catalogue[device.model]
@@ -265,7 +265,7 @@ class PortLayout:
 
 
 def _shared_cages(model: HardwareModel) -> Mapping[str, str]:
-    """The cage of each port that shares one with others."""
+    """The cage of each port sharing one with others."""
     cages: dict[str, str] = {}
     for block in model.blocks:
         for mode in block.modes:
@@ -286,7 +286,7 @@ def _connectors(model: HardwareModel) -> Mapping[str, str]:
 
 
 def bonded_ports(plan: Plan) -> Mapping[tuple[str, str], str]:
-    """Name of the bond of each bonded port, by device and port, in the words of the device's system."""
+    """Name of the bond of each bonded port, by device and port, in the notation of the device's system."""
     bonds: dict[tuple[str, str], str] = {}
     first_ports: dict[tuple[str, str, str], int] = {}
     for cable in plan.cables:
@@ -303,7 +303,7 @@ def bonded_ports(plan: Plan) -> Mapping[tuple[str, str], str]:
 
 
 def _without_cable(plan: Plan, links: Mapping[tuple[str, str], str]) -> Mapping[str, list[tuple[str, str, str]]]:
-    """Port, side and fabric of the interfaces that no cable ends at, by device: with an address, or of bonded ports."""
+    """Port, side and fabric of the interfaces without a cable end, by device: with an address, or of bonded ports."""
     by_device: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for address in own_addresses(plan):
         if address.side in _VIRTUAL or address.side == "border":

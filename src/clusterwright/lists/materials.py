@@ -12,17 +12,18 @@ if TYPE_CHECKING:
 
     from clusterwright.plan.model import Cable, Device, Plan
 
-# Fibre that ends in optics of its own; on all other media they are part of the cable.
+# Fibre with separate optics at its ends; on all other media they are part of the cable.
 _FIBRE = frozenset({"mmf", "smf"})
-# Connectors that take the fibre itself: the optics are part of the switch.
+# Connectors for bare fibre: the optics are part of the switch.
 _CO_PACKAGED = frozenset({"mpo"})
 
 
 class Material(NamedTuple):
-    """So many equal things to order. ``item`` is ``device``, ``cable`` or ``optic``; fields of other items are None.
+    """A quantity of equal things to order. ``item`` is ``device``, ``cable`` or ``optic``; fields of other items are
+    None.
 
-    A cable is counted for each link, the legs of one that breaks out too; an optic once for each cage, so a twin-port
-    transceiver once for both of its ports, and none is counted where it is part of the switch.
+    A cable is counted for each link, including the legs of a breakout cable; an optic once for each cage, so a
+    twin-port transceiver once for both of its ports. Optics that are part of the switch are not counted.
     """
 
     item: str
@@ -57,16 +58,17 @@ def materials(plan: Plan, devices: Iterable[Device], cables: Iterable[Cable]) ->
     cages: set[tuple[str, str]] = set()
     for cable in cables:
         lines[cable.medium, cable.speed_gbps, cable.length_m] += 1
-        if cable.medium in _FIBRE:
-            for end in (cable.a, cable.b):
-                device = by_name[end.device]
-                connector, breakout = layout.place(device, end.port, end.side, end.speed_gbps)
-                if connector in _CO_PACKAGED:
-                    continue
-                cage = (end.device, layout.optic_cage(device, end.port, breakout))
-                if cage not in cages:
-                    cages.add(cage)
-                    optics[cable.medium, connector or "", end.speed_gbps] += 1
+        if cable.medium not in _FIBRE:
+            continue
+        for end in (cable.a, cable.b):
+            device = by_name[end.device]
+            connector, breakout = layout.place(device, end.port, end.side, end.speed_gbps)
+            if connector in _CO_PACKAGED:
+                continue
+            cage = (end.device, layout.optic_cage(device, end.port, breakout))
+            if cage not in cages:
+                cages.add(cage)
+                optics[cable.medium, connector or "", end.speed_gbps] += 1
     for (medium, speed_gbps, length_m), count in sorted(lines.items()):
         yield Material(
             item="cable",

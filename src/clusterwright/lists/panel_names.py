@@ -1,6 +1,6 @@
-"""The labels of ports on a device: the platform's alias where the system has one, as SONiC's, else the port's name.
+"""Labels of ports on a device: the platform's alias if the system uses one, as SONiC does, else the port's name.
 
-LLDP announces the same. Labels, and comparisons with neighbours, use these.
+LLDP announces them; printed labels and comparisons with neighbours use them too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PanelNames:
-    """The names of ports that cables of a plan end at."""
+    """Names of a plan's cabled ports."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -27,7 +27,7 @@ class PanelNames:
         self._modes: dict[tuple[str, str, int, str, int], Mapping[str, tuple[PortBlock, PortMode]]] = {}
 
     def of(self, end: Interface) -> str:
-        """The name of a port that a cable ends at."""
+        """The name of a cabled port."""
         device = self._plan.by_name[end.device]
         model = self._plan.spec.catalogue[device.model]
         names = self._names.setdefault(device.model, PortNames(model))
@@ -36,7 +36,7 @@ class PanelNames:
         return names.announced(end.port, self._mode(device, model, end))
 
     def _mode(self, device: Device, model: HardwareModel, end: Interface) -> PortMode | None:
-        """The breakout of the cage that a port is in; None for a management port."""
+        """The breakout of a port's cage; None for a management port."""
         fabric = self._plan.spec.fabric(device.fabric)
         if fabric is None or end.side not in {"up", "down"}:
             return None

@@ -1,4 +1,4 @@
-"""Targets of Prometheus, as it reads them from files (``file_sd_configs``): devices with their places."""
+"""Targets of Prometheus for ``file_sd_configs``: devices with their places."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ _LABELS = ("kind", "role", "fabric", "tier", "pod", "rack", "model", "network_os
 
 
 def target_lines(inventory: Inventory) -> Iterator[str]:
-    """The file, a group of devices with the same labels a line. Targets are host names without a port, which is the
-    job's; what has no address to be asked at is left out."""
-    domain, reached = inventory.plan.spec.site.domain, inventory.reachable_addresses()
+    """The file, one line for each group of devices with the same labels.
+
+    Targets are host names without a port, which the scrape job adds; devices without an address are left out."""
+    domain, login_addresses = inventory.plan.spec.site.domain, inventory.reachable_addresses()
     groups: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
     for device in inventory.devices():
-        if device["name"] in reached:
+        if device["name"] in login_addresses:
             labels = tuple((name, str(device[name])) for name in _LABELS if device[name] is not None)
             groups[labels].append(f"{device['name']}.{domain}")
     yield "["

@@ -1,6 +1,6 @@
-"""The inventory as flat records: devices, interfaces, cables, addresses and what they are counted in, in plan order.
+"""The inventory as flat records in plan order: devices, interfaces, cables, addresses and their address spaces.
 
-JSON, CSV and the report all print these, so that a device reads the same everywhere.
+JSON, CSV and the report all print these records, so a device reads the same everywhere.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ def text_of(address: int, version: int) -> str:
 
 
 def short_number(value: float) -> float:
-    """A whole number without its fraction, so that counts and units read as people write them."""
+    """A whole number without its fraction, for counts and units."""
     return int(value) if float(value).is_integer() else value
 
 
 class Inventory:
-    """The records of a plan, or of what one pod of it holds.
+    """The records of a plan, or of one of its pods.
 
-    With ``pod``, devices are those that lie in the pod or any smaller group of that name, or in the pod of that layer,
-    and cables those with an end at one of them. Raises ClusterwrightError when the plan has no such group. ``site`` is
-    what a source of truth calls the place; the cluster's name where it is None. ``report_url`` is where the pages of
-    `report` are served, with a slash at its end; "" where nobody says it.
+    ``pod`` selects the devices of a pod or a smaller group of that name, or of the pod of that layer, and the cables
+    with an end at one of them. Raises ClusterwrightError for an unknown group. ``site`` is the place's name in a source
+    of truth; None stands for the cluster's name. ``report_url`` is the address of the pages of `report`, with a slash
+    at its end; "" for none.
     """
 
     def __init__(self, plan: Plan, pod: str | None = None, site: str | None = None, report_url: str = "") -> None:
@@ -54,9 +54,12 @@ class Inventory:
         self._versions = {name: addressing.hosts.version for name, addressing in addressed.items()}
         self._loopback_versions = {name: addressing.hosts.version for name, addressing in addressed.items()}
         pod = None if pod is None else group_named(plan, pod)
-        self.device_list: tuple[Device, ...] = tuple(
-            device for device in plan.devices if pod is None or pod in (device.pod, device.group, *device.groups)
-        )
+        if pod is None:
+            self.device_list: tuple[Device, ...] = tuple(plan.devices)
+        else:
+            self.device_list = tuple(
+                device for device in plan.devices if pod in (device.pod, device.group, *device.groups)
+            )
         self._names = frozenset(device.name for device in self.device_list)
 
     @property
@@ -71,7 +74,7 @@ class Inventory:
         for device in self.device_list:
             model = catalogue[device.model]
             version = self._loopback_versions.get(device.fabric)
-            noted = overlay.get((device.name, ""))
+            label = overlay.get((device.name, ""))
             yield {
                 "name": device.name,
                 "role": device.role,
@@ -101,8 +104,8 @@ class Inventory:
                 "image": device.image,
                 "network_os": model.network_os,
                 "state": device.state,
-                "serial": None if noted is None else noted.serial,
-                "asset_tag": None if noted is None else noted.asset_tag,
+                "serial": None if label is None else label.serial,
+                "asset_tag": None if label is None else label.asset_tag,
                 "planned_name": device.planned_name,
             }
 
@@ -123,15 +126,15 @@ class Inventory:
             }
 
     def cable_number(self, cable: Cable) -> str | None:
-        """What the floor has written on a cable, from the row of either end."""
+        """The number written on a cable, from the row of either end."""
         for end in (cable.a, cable.b):
-            noted = self.plan.spec.overlay.by_end.get((end.device, end.port))
-            if noted is not None and noted.cable is not None:
-                return noted.cable
+            label = self.plan.spec.overlay.by_end.get((end.device, end.port))
+            if label is not None and label.cable is not None:
+                return label.cable
         return None
 
     def addresses(self) -> Iterator[Record]:
-        """Every address of a device, with the interface that has it as the device's system calls it."""
+        """Every address of a device, with its interface in the notation of the device's system."""
         for address in self.own_addresses():
             yield {
                 "address": text_of(address.address, address.version),
@@ -143,7 +146,7 @@ class Inventory:
             }
 
     def own_addresses(self) -> Iterator[OwnAddress]:
-        """The same as numbers: there are 166,000 at full size."""
+        """The same as integers: there are 166,000 at full size."""
         return (address for address in own_addresses(self.plan) if address.device in self._names)
 
     def subnets(self) -> Iterator[Record]:
@@ -154,8 +157,8 @@ class Inventory:
                 for kind in ("loopbacks", "links", "hosts"):
                     pool = str(getattr(pools, kind))
                     yield {"prefix": pool, "kind": kind, "fabric": fabric.name, "device": None, "gateway": None}
-        for name, _, carried in carrying(self.plan.spec):
-            for prefix, kind in {carried.network: "ipoib", carried.addresses: "ipoib-hosts"}.items():
+        for name, _, ipoib in carrying(self.plan.spec):
+            for prefix, kind in {ipoib.network: "ipoib", ipoib.addresses: "ipoib-hosts"}.items():
                 yield {"prefix": str(prefix), "kind": kind, "fabric": name, "device": None, "gateway": None}
         for subnet in self.plan.subnets:
             if subnet.device and subnet.device not in self._names:
@@ -169,22 +172,22 @@ class Inventory:
             }
 
     def interfaces(self) -> Iterator[ListedInterface]:
-        """Every interface of every device, those that nothing uses too: ``_asdict`` is its record."""
+        """Every interface of every device, unused ones included; ``_asdict`` gives its record."""
         return interfaces(self.plan, self.device_list)
 
     def listed_interfaces(self) -> Iterator[tuple[Device, Sequence[Listed]]]:
-        """The same by device, as what equal ones share: there are 400,000 at full size."""
+        """The same by device, with shared properties: there are 400,000 at full size."""
         return listed_interfaces(self.plan, self.device_list)
 
     def racks(self) -> Iterator[Record]:
-        """One record a rack: where it stands, its height, what is taken of that, what its devices draw and weigh."""
+        """One record a rack: its place, its height and used units, power and weight of its devices."""
         catalogue, height = self.plan.spec.catalogue, self.plan.spec.site.rack_units
         places = rack_places(self.plan.spec.site.floor)
-        held: dict[str, list[Device]] = defaultdict(list)
+        devices_by_rack: dict[str, list[Device]] = defaultdict(list)
         for device in self.device_list:
             if device.rack:
-                held[device.rack].append(device)
-        for rack, devices in held.items():
+                devices_by_rack[device.rack].append(device)
+        for rack, devices in devices_by_rack.items():
             models = [catalogue[device.model] for device in devices]
             yield {
                 "name": rack,
@@ -200,16 +203,16 @@ class Inventory:
 
     def vrfs(self) -> Iterator[Record]:
         """One record an address space: a fabric with addresses, unique in it."""
-        carried = {name: ipoib.network.version for name, _, ipoib in carrying(self.plan.spec)}
+        ipoib_versions = {name: ipoib.network.version for name, _, ipoib in carrying(self.plan.spec)}
         for fabric in self.plan.spec.fabrics:
-            version = self._versions.get(fabric.name) or carried.get(fabric.name)
+            version = self._versions.get(fabric.name) or ipoib_versions.get(fabric.name)
             if version is not None:
                 yield {"name": fabric.name, "ip_version": version, "mtu": fabric.mtu}
 
     def asns(self) -> Iterator[Record]:
-        """One record an AS number of a fabric: the role and the number of the switches that have it."""
-        counted = Counter((device.fabric, device.asn, device.role) for device in self.device_list if device.asn)
-        for (fabric, asn, role), count in counted.items():
+        """One record an AS number of a fabric: the role and the number of its switches."""
+        counts = Counter((device.fabric, device.asn, device.role) for device in self.device_list if device.asn)
+        for (fabric, asn, role), count in counts.items():
             yield {"asn": asn, "fabric": fabric, "role": role, "switches": count}
 
     def materials(self) -> Iterator[Material]:
@@ -217,12 +220,12 @@ class Inventory:
         return materials(self.plan, self.device_list, self.cable_list)
 
     def management_addresses(self) -> dict[str, str]:
-        """The address of each device's management port, the first that the catalogue names of several."""
-        found: dict[str, str] = {}
+        """The address of each device's management port; of several, the first in the catalogue."""
+        addresses: dict[str, str] = {}
         for end in self._ends():
             if end.side == "management" and end.address is not None:
-                found.setdefault(end.device, text_of(end.address, self._versions[end.fabric]))
-        return found
+                addresses.setdefault(end.device, text_of(end.address, self._versions[end.fabric]))
+        return addresses
 
     def host_addresses(self, fabric: str) -> dict[str, str]:
         """The address of each node's first NIC on ``fabric``."""
@@ -233,7 +236,7 @@ class Inventory:
         return addresses
 
     def reachable_addresses(self) -> dict[str, str]:
-        """Addresses for logins: a switch's management port, a node's first NIC on a fabric that is not lossless."""
+        """Addresses for logins: a switch's management port, a node's first NIC on a lossy fabric."""
         addresses = self.management_addresses()
         for fabric in reversed(self.plan.spec.fabrics):
             if fabric.technology == "ethernet" and not fabric.is_management:

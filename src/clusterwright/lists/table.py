@@ -1,4 +1,4 @@
-"""Tables as CSV (RFC 4180) that spreadsheets may open: a cell that one would run as a formula is text."""
+"""Tables as CSV (RFC 4180), safe for spreadsheets: a cell with the form of a formula becomes text."""
 
 from __future__ import annotations
 
@@ -20,14 +20,7 @@ def csv_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(columns)
     for number, row in enumerate(rows, 1):
-        writer.writerow(
-            [
-                value
-                if (kind := type(value)) is int or (kind is str and value[:1] not in FORMULA_STARTS)
-                else _cell(value)
-                for value in row
-            ]
-        )
+        writer.writerow([_cell(value) for value in row])
         if number % _AT_A_TIME == 0:
             yield text.getvalue()
             text.seek(0)
@@ -36,17 +29,17 @@ def csv_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator
 
 
 def _cell(value: object) -> object:
+    if isinstance(value, str):
+        return f"'{value}" if value[:1] in FORMULA_STARTS else value
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and value[:1] in FORMULA_STARTS:
-        return "'" + value
     return value
 
 
 class TableCells(dict[str, str]):
-    """Words as they stand in a table, each of them made once."""
+    """Words as cells of a table, each made once."""
 
     def __missing__(self, text: str) -> str:
         self[text] = cell = csv_row((text,)).removesuffix("\r\n")

@@ -1,7 +1,7 @@
 """The model file of NVIDIA's topograph: switches as a tree, with the nodes below them as blocks.
 
-A switch has one parent there (``pkg/models/model.go`` of github.com/NVIDIA/topograph), and nodes on rails have several
-leaves. So groups stand for the switches around them, as in Slurm's topology.
+A switch has one parent there (``pkg/models/model.go`` of github.com/NVIDIA/topograph), but nodes on rails have several
+leaves. So groups stand for their switches, as in Slurm's topology.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CLUSTER = "cluster"
 
 
 def topograph_lines(inventory: Inventory) -> Iterator[str]:
-    """The YAML of the model: nodes with GPUs, and the groups at which a tier of a fabric, or an NVLink domain, ends."""
+    """The YAML of the model: nodes with GPUs, and groups at the boundary of a fabric's tier or an NVLink domain."""
     plan = inventory.plan
     levels_of_group = {group.name: set(placement_levels(plan, group.name)) for group in plan.spec.node_groups}
     nodes_by_leaf: dict[str, list[Device]] = {}
@@ -49,7 +49,7 @@ def topograph_lines(inventory: Inventory) -> Iterator[str]:
 
 
 def _boundaries(plan: Plan, device: Device, levels: set[str]) -> list[str]:
-    """The groups around a node at which a tier ends, from the smallest."""
+    """The groups around a node with a tier's boundary, from the smallest."""
     return [name for name in device.groups if plan.group_by_name[name].level in levels]
 
 
@@ -71,5 +71,5 @@ def _block(group: str) -> str:
 
 
 def _word(text: str) -> str:
-    """A string of YAML, whatever it is made of."""
+    """A quoted string of YAML."""
     return json.dumps(text)

@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one: beside the place first, then moved into it."""
+"""Atomic writing of files: first under a temporary name, then moved into place."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _READABLE_BY_ALL = 0o644
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write the pieces of a text to ``path``; on ClusterwrightError the path is as it was.
+    """Write the pieces of a text to ``path``; after a ClusterwrightError the path is unchanged.
 
-    What is there and is no file, as /dev/stdout or a pipe, is written to where it stands.
+    A device or a pipe at ``path``, such as /dev/stdout, is written to directly.
     """
     try:
         if path.exists() and not path.is_file():
@@ -40,18 +40,20 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def replace_files(folder: Path, files: Mapping[str, str | Iterable[str]]) -> tuple[Path, ...]:
-    """Write ``files`` (name to text, or to its pieces) into ``folder``, which is made when missing; other files stay.
+    """Write ``files`` (name to text, or to its pieces) into ``folder``, which is created if necessary; other files
+    stay.
 
-    A name may have a folder before it. All are written aside before the first is moved. Returns their paths. Raises
-    ClusterwrightError when that fails.
+    A name may have a folder before it. All files are written under temporary names before the first is moved. Returns
+    their paths. Raises ClusterwrightError for a failure.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as aside:
             for name, text in files.items():
                 (Path(aside) / name).parent.mkdir(exist_ok=True)
+                pieces = (text,) if isinstance(text, str) else text
                 with (Path(aside) / name).open("w", encoding="utf-8", newline="") as file:
-                    file.writelines((text,) if isinstance(text, str) else text)
+                    file.writelines(pieces)
             for name in files:
                 (folder / name).parent.mkdir(exist_ok=True)
                 (Path(aside) / name).replace(folder / name)
@@ -61,17 +63,18 @@ def replace_files(folder: Path, files: Mapping[str, str | Iterable[str]]) -> tup
 
 
 def remove_pages(folders: Iterable[Path], written: Iterable[Path]) -> None:
-    """Take away the pages in ``folders`` that an earlier report left and this one has not ``written``.
+    """Remove the pages of an earlier report in ``folders``, except those just ``written``.
 
-    A device that is gone must not keep a page. Raises ClusterwrightError when that fails.
+    A removed device must not keep a page. Raises ClusterwrightError for a failure.
     """
     kept = frozenset(written)
     for folder in folders:
         try:
-            if folder.is_dir():
-                for page in (*folder.glob("*.html"), *folder.glob("*.js")):
-                    if page not in kept:
-                        page.unlink()
+            if not folder.is_dir():
+                continue
+            for page in (*folder.glob("*.html"), *folder.glob("*.js")):
+                if page not in kept:
+                    page.unlink()
         except OSError as error:
             raise _cannot_write(folder, error) from error
 

@@ -1,4 +1,4 @@
-"""No path twice on a device, and none above another: checked on rendered files, before they are proven or written."""
+"""Check of rendered paths before proofs and writing: no path twice on a device, none below another file."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @per_plan
 def require_distinct_paths(plan: Plan) -> None:
-    """Raises ClusterwrightError where files of a device, or a mount and a file, are in each other's way.
+    """Raises ClusterwrightError for conflicting paths of a device's files, or of a mount and a file.
 
-    Every device of a kind has files at the same paths, so that one of each kind stands for all.
+    Every device of a kind has files at the same paths, so one of each kind stands for all.
     """
     kinds = set()
     for device in plan.devices:
-        serves = any(renderer.applies(plan, device) for renderer in SERVER_RENDERERS)
-        kind = device_kind(plan, device), device.role, device.model, serves
+        is_boot_server = any(renderer.applies(plan, device) for renderer in SERVER_RENDERERS)
+        kind = device_kind(plan, device), device.role, device.model, is_boot_server
         if kind in kinds:
             continue
         kinds.add(kind)
-        for path, conflict in path_conflicts(plan, device, is_boot_server=serves):
+        for path, conflict in path_conflicts(plan, device, is_boot_server=is_boot_server):
             raise ClusterwrightError(
                 f"{device.name}: /{path} {conflict}{_place(plan, path)}. Nothing is rendered or proven of a device on"
                 " which files are in each other's way: give one of them another path."
@@ -39,7 +39,7 @@ def require_distinct_paths(plan: Plan) -> None:
 
 
 def path_conflicts(plan: Plan, device: Device, *, is_boot_server: bool = False) -> Iterator[tuple[str, str]]:
-    """The paths of a device that cannot be beside others of it, each with the reason as the end of a sentence."""
+    """The conflicting paths of a device, each with the reason as the end of a sentence."""
     writers: dict[str, str] = {}
     for artifact in device_files(plan, device):
         if artifact.path in writers:
@@ -57,7 +57,7 @@ def path_conflicts(plan: Plan, device: Device, *, is_boot_server: bool = False) 
 
 
 def _mountpoints(plan: Plan, device: Device) -> frozenset[str]:
-    """Where file systems are mounted on a device, without the leading slash."""
+    """Mount points of file systems on a device, without the leading slash."""
     spec = plan.spec
     mounts = [mount.mountpoint for mount in spec.mounts if device.node_group in mount.nodes]
     mounts += [scratch.mountpoint for scratch in spec.encryption.scratch if device.node_group in scratch.nodes]
@@ -65,7 +65,7 @@ def _mountpoints(plan: Plan, device: Device) -> frozenset[str]:
 
 
 def _place(plan: Plan, path: str) -> str:
-    """Where the spec names ``path``; nothing where it does not."""
+    """The place of ``path`` in the spec, in brackets; empty if the spec has none."""
     document = plan.spec.document
     for place, position in document.values.items():
         if document.at(place) == f"/{path}":

@@ -1,4 +1,4 @@
-"""Which image every node of a plan runs, by content, and how many bytes it fetches at boot."""
+"""Image of every node of a plan, by content, and bytes fetched at boot."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from clusterwright.spec.distribution import distribution_of
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Fetched bytes of the nodes of one image: ``image`` is the built one and its kernel, 0 before it is measured.
+    """Fetched bytes of the nodes of one image: ``image_bytes`` of the built image and its kernel, 0 before the
+    measurement.
 
-    ``shared`` are the files that its nodes have alike. ``overlay`` and ``script`` are those of the largest of the nodes
-    that were looked at: the first and the last of each pod.
+    ``shared_bytes`` are the nodes' common files. ``overlay_bytes`` and ``script_bytes`` are those of the largest
+    sampled node: samples are the first and the last node of each pod.
     """
 
     identity: ImageIdentity
@@ -37,15 +38,15 @@ class Fetched:
 
     @property
     def each_bytes(self) -> int:
-        """Bytes that one node fetches to boot into memory."""
+        """Bytes fetched by a node to boot into memory."""
         return self.image_bytes + self.shared_bytes + self.overlay_bytes + self.script_bytes
 
 
 def node_images(plan: Plan) -> Mapping[str, ImageIdentity]:
-    """The identity of every node's image, by node, in plan order; nodes without an image are left out.
+    """The identity of every node's image, by node, in plan order, without nodes that have no image.
 
-    A node whose ``boot_digest`` differs between two plans has to boot anew; one of which only ``digest`` does takes
-    the change while it runs.
+    A node with another ``boot_digest`` in a second plan has to reboot; with only another ``digest`` it takes the change
+    while running.
     """
     images: dict[str, ImageIdentity] = {}
     for device in plan.devices:
@@ -56,13 +57,16 @@ def node_images(plan: Plan) -> Mapping[str, ImageIdentity]:
 
 
 def fetched(plan: Plan) -> tuple[Fetched, ...]:
-    """Fetched files by image, in the spec's order; empty where nothing boots from boot servers."""
+    """Fetched files by image, in the spec's order; empty without boot servers."""
     by_image: dict[str, list[Device]] = {}
     for node in booted(plan):
         by_image.setdefault(node.image or "", []).append(node)
-    return tuple(
-        fetched_files for name, nodes in by_image.items() if (fetched_files := _fetched(plan, name, nodes)) is not None
-    )
+    files_by_image = []
+    for name, nodes in by_image.items():
+        files = _fetched(plan, name, nodes)
+        if files is not None:
+            files_by_image.append(files)
+    return tuple(files_by_image)
 
 
 def _fetched(plan: Plan, name: str, nodes: list[Device]) -> Fetched | None:
@@ -91,5 +95,5 @@ def _fetched(plan: Plan, name: str, nodes: list[Device]) -> Fetched | None:
 
 
 def planned_macs(plan: Plan) -> int:
-    """Number of adapters on the boot fabric with a planned address, which no delivered adapter bears."""
+    """Number of adapters on the boot fabric with a planned MAC address, unknown for a delivered adapter."""
     return sum(nic.is_planned for nic in chain.from_iterable(boot_nics(plan).values()))

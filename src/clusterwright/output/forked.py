@@ -1,4 +1,4 @@
-"""Work shared out to forked processes, which have the plan in memory already and send only their answers back."""
+"""Work shared among forked processes: they have the plan in memory, and send only their results back."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ Answer = TypeVar("Answer")
 
 
 def prepare(*plans: Plan) -> None:
-    """Compute the values that every worker looks up, once, before they are forked."""
+    """Compute the values used by every worker once, before the fork."""
     for plan in plans:
         for lookup in ("by_name", "group_by_name", "cables_of", "host_subnet_of"):
             getattr(plan, lookup)
 
 
 def fan_out(work: Callable[[Share], Sequence[Answer]], shares: Sequence[Share]) -> list[Answer]:
-    """One forked process for each share; the answers of all, in the order of the shares.
+    """The results of ``work`` on all shares, one forked process each, in the order of the shares.
 
-    Raises what a worker raised, and ClusterwrightError when one ended without an answer; the others are ended then.
+    Raises the exception of a worker, and ClusterwrightError for a worker without a result; the others are ended then.
     """
-    # The collector would touch, and so copy, every page that the workers share.
+    # The collector would touch, and so copy, every page shared by the workers.
     gc.freeze()
     context = multiprocessing.get_context("fork")
     running: list[tuple[ForkProcess, Connection]] = []
     try:
-        # Ctrl-C goes to every process: none may meet it before it knows that the parent ends its workers.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        # Ctrl-C goes to every process: a worker must not receive it before it ignores the signal.
+        previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             for share in shares:
                 receiver, sender = context.Pipe(duplex=False)
@@ -50,7 +50,7 @@ def fan_out(work: Callable[[Share], Sequence[Answer]], shares: Sequence[Share]) 
                 sender.close()
                 running.append((process, receiver))
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
         return list(chain.from_iterable(_receive(receiver) for _, receiver in running))
     finally:
         for process, receiver in running:
@@ -63,17 +63,17 @@ def fan_out(work: Callable[[Share], Sequence[Answer]], shares: Sequence[Share]) 
 def _answer(
     work: Callable[[Share], Sequence[Answer]], share: Share, sender: Connection, receivers: Sequence[Connection]
 ) -> None:
-    """A worker's life: it sends its answer, or the exception that stopped it."""
-    for receiver in receivers:  # copies of the parent's: while any is open, sending to a parent that was killed waits
+    """Run a worker: send its result, or the exception that stopped it."""
+    for receiver in receivers:  # copies of the parent's: while any is open, sending to a killed parent blocks
         receiver.close()
-    gc.disable()  # a worker keeps what it makes, sends it and ends: there is next to nothing to collect
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle; it ends its workers
+    gc.disable()  # a worker's results live until it ends: there is next to nothing to collect
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles an interrupt, and ends its workers
     answer: Sequence[Answer] | Exception
     try:
         answer = work(share)
     except Exception as error:  # carried to the parent, which raises it
         answer = error
-    with suppress(BrokenPipeError):  # nobody is left who asked
+    with suppress(BrokenPipeError):  # the parent is gone
         sender.send(answer)
     sender.close()
 

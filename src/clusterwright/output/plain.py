@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlainFiles:
-    """The files of a plan's switches without the lines and values that the spec adds by hand."""
+    """The files of a plan's switches without the lines and values added by ``extra_config``."""
 
     planned: Plan
 
@@ -28,19 +28,22 @@ class PlainFiles:
 
     @cached_property
     def amended(self) -> frozenset[str]:
-        """The switches to which the spec adds something."""
+        """Switches with lines or values in ``extra_config``."""
         added = self.planned.spec.extra_config
-        switches = [device for device in self.planned.devices if device.kind == "switch"] if added else []
-        return frozenset(
-            switch.name
-            for switch in switches
-            if any(entry.concerns(switch.name, switch.role, switch.fabric) for entry in added)
-        )
+        if not added:
+            return frozenset()
+        amended = set()
+        for device in self.planned.devices:
+            if device.kind != "switch":
+                continue
+            if any(entry.concerns(device.name, device.role, device.fabric) for entry in added):
+                amended.add(device.name)
+        return frozenset(amended)
 
     def differing(self, device: str, path: str, text: str) -> Iterable[Keys]:
-        """The keys of all values of a switch's file that are not the rendered ones.
+        """The keys of all values of a switch's file that differ from the rendered ones.
 
-        Raises ValueError for a text that is no file of the system.
+        Raises ValueError for a text that does not parse.
         """
         texts = self._texts(device)
         system = self.planned.spec.catalogue[self.planned.by_name[device].model].network_os
@@ -49,8 +52,8 @@ class PlainFiles:
         return SYSTEMS[system].differing[path](texts[path], text)
 
     def _texts(self, device: str) -> dict[str, str]:
-        made = Rendering(self._plain).of_device(device)
-        return {file.path: file.content.decode() for file in made}
+        artifacts = Rendering(self._plain).of_device(device)
+        return {file.path: file.content.decode() for file in artifacts}
 
     @cached_property
     def _plain(self) -> Plan:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from itertools import chain
 from operator import attrgetter, itemgetter
 
 from clusterwright.artifact import Artifact
@@ -21,17 +20,22 @@ _path = attrgetter("path")
 DEVICE_RENDERERS = (*switches.WRITERS, *hosts.WRITERS)
 
 
-def _own(entries: tuple[Writer, ...], plan: Plan, device: Device) -> tuple[Artifact, ...]:
-    artifacts = chain.from_iterable(entry.for_device(plan, device) for entry in entries if entry.applies(plan, device))
+def _individual_files(writers: tuple[Writer, ...], plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    """Files written for this device alone, by path."""
+    artifacts: list[Artifact] = []
+    for writer in writers:
+        if writer.applies(plan, device):
+            artifacts += writer.for_device(plan, device)
     return tuple(sorted(artifacts, key=_path))
 
 
-def _own_of_device(plan: Plan, device: Device) -> tuple[Artifact, ...]:
-    return _own(switches.WRITERS if device.kind == "switch" else hosts.WRITERS, plan, device)
+def _individual_files_of(plan: Plan, device: Device) -> tuple[Artifact, ...]:
+    writers = switches.WRITERS if device.kind == "switch" else hosts.WRITERS
+    return _individual_files(writers, plan, device)
 
 
 def shared_files(plan: Plan, kind: Kind, owner: str) -> tuple[Artifact, ...]:
-    """The files that all devices of a kind share, by path, as files of ``owner``."""
+    """The common files of all devices of a kind, by path, as files of ``owner``."""
     return tuple(
         Artifact(device=owner, path=path, source=content, kind=writer, mode=mode)
         for path, content, mode, writer in _of_kind(plan, kind)
@@ -40,18 +44,18 @@ def shared_files(plan: Plan, kind: Kind, owner: str) -> tuple[Artifact, ...]:
 
 @per_plan
 def _of_kind(plan: Plan, kind: Kind) -> tuple[tuple[str, bytes, int, str], ...]:
-    entries = DEVICE_RENDERERS if isinstance(kind, NodeKind) else (switches.SYSTEMS[kind.system].writer,)
+    writers = DEVICE_RENDERERS if isinstance(kind, NodeKind) else (switches.SYSTEMS[kind.system].writer,)
     files: list[tuple[str, bytes, int, str]] = []
-    for entry in entries:
-        files += [(*file, entry.kind) for file in entry.of_kind(plan, kind)]
+    for writer in writers:
+        files += [(*file, writer.kind) for file in writer.of_kind(plan, kind)]
     return tuple(sorted(files, key=itemgetter(0)))
 
 
-NODE_FILES = NodeFiles(_own_of_device, shared_files)
+NODE_FILES = NodeFiles(_individual_files_of, shared_files)
 
 
 def device_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
-    """Every file of a device by path, without those that a boot server keeps for others."""
+    """Every file of a device by path, without a boot server's files for nodes."""
     return NODE_FILES.all_of(plan, device)
 
 
@@ -61,16 +65,16 @@ def all_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
 
 
 def own_files(plan: Plan, device: Device) -> tuple[Artifact, ...]:
-    """The files of a device alone, by path: without those that all devices of its kind share."""
+    """The files of a device alone, by path, without the common files of its kind."""
     files = NODE_FILES.for_device(plan, device)
     if device.kind == "switch":
         return files
     boot_server.keep_overlay(plan, device, files, NODE_FILES)
-    return tuple(sorted((*files, *_own(SERVER_RENDERERS, plan, device)), key=_path))
+    return tuple(sorted((*files, *_individual_files(SERVER_RENDERERS, plan, device)), key=_path))
 
 
 def files_for_nodes(plan: Plan, device: Device, nodes: Collection[str]) -> tuple[Artifact, ...]:
-    """Every file of a device; of a boot server's files for nodes, those for ``nodes`` alone."""
+    """Every file of a device; of a boot server's files for nodes, only those for ``nodes``."""
     files = device_files(plan, device)
     if not boot_server.applies(plan, device):
         return files

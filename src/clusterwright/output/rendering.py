@@ -1,9 +1,9 @@
-"""Which files a device has: of its group's image, alone, whole, or of some kinds.
+"""Files of devices: of a group's image, of one device, or of some kinds.
 
-Nobody compares files to find what devices have in common: a writer says what all devices of a kind have
-(``intent.device_kind``). A group is the nodes of a node group, or the switches of a system. Its kinds of two and more
-devices have an image each. A device that is alone of its kind, an exception, takes the image of most of its group,
-with own files in the place of those that it has otherwise.
+Common files are not found by comparison: a writer supplies the common files of a kind of device
+(``intent.device_kind``). A group is the nodes of a node group, or the switches of a system. Each kind with two or more
+devices has an image. A device alone of its kind, an exception, takes the image of most of its group, and has its
+differing files individually.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _path = attrgetter("path")
 
 @dataclass(frozen=True, slots=True)
 class GroupImage:
-    """The common files of the devices ``members``, in the plan's order: ``files`` by path, whose device is ``owner``.
-    ``kind`` is that of most members.
+    """The common files of the devices ``members``, in the plan's order.
 
-    ``owner`` is ``image/<node group>`` or ``switch/<system>``; where a group has devices of several kinds, the smaller
-    ones are called after their first device: ``image/<node group>.<node>``.
+    ``files`` are by path, with ``owner`` as their device. ``kind`` is that of most members. ``owner`` is ``image/<node
+    group>`` or ``switch/<system>``; in a group with several kinds, the smaller ones are named after their first device:
+    ``image/<node group>.<node>``.
     """
 
     owner: str
@@ -48,28 +48,28 @@ class GroupImage:
 class Rendering:
     """The files of a plan's devices.
 
-    Methods raise KeyError for a name of no device, ClusterwrightError where files of a device are in each other's way.
+    Methods raise KeyError for an unknown device, ClusterwrightError for conflicting files of a device.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
     def images(self, names: Iterable[str] | None = None) -> tuple[GroupImage, ...]:
-        """The images of the devices ``names`` (None: of all), with those of their members that are among them."""
+        """The images of the devices ``names`` (None: of all), with their members among these."""
         require_distinct_paths(self._plan)
         images = _all_images(self._plan)
         if names is None:
             return images
-        chosen = frozenset(names)
-        chosen_images = []
+        selected = frozenset(names)
+        selected_images = []
         for image in images:
-            members = tuple(name for name in image.members if name in chosen)
+            members = tuple(name for name in image.members if name in selected)
             if members:
-                chosen_images.append(replace(image, members=members))
-        return tuple(chosen_images)
+                selected_images.append(replace(image, members=members))
+        return tuple(selected_images)
 
     def of_device_alone(self, name: str) -> tuple[Artifact, ...]:
-        """The files of a device by path that it does not have from its group's image: all, where it has none."""
+        """The files of a device by path, without those of its group's image: all if it has none."""
         device = self._plan.by_name[name]
         files = (*renderers.own_files(self._plan, device), *_beside(self._plan, device))
         return tuple(sorted(files, key=_path))
@@ -86,7 +86,7 @@ class Rendering:
         return renderers.all_files(self._plan, self._plan.by_name[name])
 
     def for_nodes(self, name: str, nodes: Collection[str]) -> tuple[Artifact, ...]:
-        """Every file of a device; of a boot server's files for nodes, those for ``nodes`` alone."""
+        """Every file of a device; of a boot server's files for nodes, only those for ``nodes``."""
         return renderers.files_for_nodes(self._plan, self._plan.by_name[name], nodes)
 
     def of_devices(self, names: Iterable[str] | None = None) -> Iterator[Artifact]:
@@ -98,22 +98,22 @@ class Rendering:
             yield from self.of_site()
 
     def of_site(self) -> tuple[Artifact, ...]:
-        """The files of the site's own servers, which are no devices of the plan."""
+        """The files of the site's own servers, outside of the plan's devices."""
         return site_files(self._plan)
 
     def of_kinds(self, kinds: Collection[str]) -> Iterator[Artifact]:
-        """The artifacts of ``kinds`` alone, of every device, for proofs. Writer by writer, in plan order."""
+        """The artifacts of ``kinds``, of every device, for proofs. Writer by writer, in plan order."""
         require_distinct_paths(self._plan)
         return _whole_of_kinds(self._plan, kinds)
 
     def of_kinds_by_image(self, kinds: Collection[str]) -> tuple[Iterator[Artifact], tuple[GroupImage, ...]]:
-        """The same without repetition: the files of devices alone, and the images of their common files."""
+        """The same without repetition: the individual files of devices, and the images with their common files."""
         require_distinct_paths(self._plan)
         images = tuple(_only_kinds(image, kinds) for image in _all_images(self._plan))
-        return _own_of_kinds(self._plan, kinds), images
+        return _individual_of_kinds(self._plan, kinds), images
 
     def other_kinds(self, kinds: Collection[str]) -> tuple[str, ...]:
-        """The kinds of files that the plan's devices get beside ``kinds``, in order of the alphabet."""
+        """The kinds of the plan's files besides ``kinds``, in alphabetical order."""
         others = set()
         for writer in renderers.RENDERERS:
             if writer.kind not in kinds and any(writer.applies(self._plan, device) for device in self._plan.devices):
@@ -122,7 +122,7 @@ class Rendering:
 
 
 def in_plan_order(plan: Plan, names: Iterable[str] | None = None) -> list[str]:
-    """The names (None: of all devices), each once, as the plan orders them. Raises KeyError for an unknown name."""
+    """The names (None: of all devices), each once, in plan order. Raises KeyError for an unknown name."""
     if names is None:
         return [device.name for device in plan.devices]
     places = _places(plan)
@@ -143,26 +143,26 @@ def _whole_of_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
     yield from (artifact for artifact in site_files(plan) if artifact.kind in kinds)
 
 
-def _own_of_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
-    for entry in renderers.RENDERERS:
-        if entry.kind in kinds:
-            for device in plan.devices:
-                if entry.applies(plan, device):
-                    yield from entry.for_device(plan, device)
+def _individual_of_kinds(plan: Plan, kinds: Collection[str]) -> Iterator[Artifact]:
+    for writer in renderers.RENDERERS:
+        if writer.kind not in kinds:
+            continue
+        for device in plan.devices:
+            if writer.applies(plan, device):
+                yield from writer.for_device(plan, device)
     for device in plan.devices:
         yield from (artifact for artifact in _beside(plan, device) if artifact.kind in kinds)
     yield from (artifact for artifact in site_files(plan) if artifact.kind in kinds)
 
 
 def _beside(plan: Plan, device: Device) -> tuple[Artifact, ...]:
-    """Files that a device shares with its kind, and that its group's image lacks."""
+    """Common files of a device's kind that are missing in its group's image."""
     image = _image_of(plan).get(device.name)
     if image is not None and device_kind(plan, device) == image.kind:
         return ()
-    taken = frozenset(map(_content, image.files)) if image is not None else frozenset()
-    return tuple(
-        artifact for artifact in renderers.NODE_FILES.shared_with(plan, device) if _content(artifact) not in taken
-    )
+    in_image = frozenset(map(_content, image.files)) if image is not None else frozenset()
+    shared = renderers.NODE_FILES.shared_with(plan, device)
+    return tuple(artifact for artifact in shared if _content(artifact) not in in_image)
 
 
 @per_plan
@@ -170,9 +170,10 @@ def _all_images(plan: Plan) -> tuple[GroupImage, ...]:
     groups: dict[str, dict[Kind, list[Device]]] = {}
     for device in plan.devices:
         kind = device_kind(plan, device)
-        if kind is not None:
-            group = f"{NODES}/{kind.node_group}" if isinstance(kind, NodeKind) else f"{SWITCHES}/{kind.system}"
-            groups.setdefault(group, {}).setdefault(kind, []).append(device)
+        if kind is None:
+            continue
+        group = f"{NODES}/{kind.node_group}" if isinstance(kind, NodeKind) else f"{SWITCHES}/{kind.system}"
+        groups.setdefault(group, {}).setdefault(kind, []).append(device)
     return tuple(chain.from_iterable(_of_group(plan, group, kinds) for group, kinds in groups.items()))
 
 
@@ -190,9 +191,8 @@ def _of_group(plan: Plan, group: str, kinds: Mapping[Kind, list[Device]]) -> Ite
             paths = {artifact.path for artifact in files}
             alone = [devices_of_kind[0] for devices_of_kind in kinds.values() if len(devices_of_kind) == 1]
             members += [device.name for device in alone if paths <= _paths(plan, device)]
-        yield GroupImage(
-            owner=owner, kind=kind, members=tuple(sorted(members, key=_places(plan).__getitem__)), files=files
-        )
+        members.sort(key=_places(plan).__getitem__)
+        yield GroupImage(owner=owner, kind=kind, members=tuple(members), files=files)
 
 
 def _paths(plan: Plan, device: Device) -> set[str]:
@@ -201,7 +201,7 @@ def _paths(plan: Plan, device: Device) -> set[str]:
 
 @per_plan
 def _places(plan: Plan) -> Mapping[str, int]:
-    return {device.name: at for at, device in enumerate(plan.devices)}
+    return {device.name: index for index, device in enumerate(plan.devices)}
 
 
 @per_plan

@@ -15,12 +15,12 @@ from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.registry import SYSTEMS
 
 SITE_OWNERS = frozenset({contact_server.OWNER})
-"""The folders of such files in a tree; no device is called so."""
+"""The folders of such files in a tree; no device has one of these names."""
 
 
 @per_plan
 def site_files(plan: Plan) -> tuple[Artifact, ...]:
-    """The files of the server of first contact, by path; nothing without one."""
+    """The files of the server of first contact, by path; empty without one."""
     section = plan.spec.first_contact
     if section is None:
         return ()

@@ -1,7 +1,7 @@
-"""Rendered switches in the layout that Batfish reads: ``configs``, ``sonic_configs`` and the cables between them.
+"""Rendered switches in Batfish's layout: ``configs``, ``sonic_configs`` and the cables between them.
 
-Batfish knows EOS and SONiC, not FBOSS. It wants FRR's file beside each config_db.json, and cannot tell from IPv6
-addresses who is connected to whom, so the cables are named (Batfish's documentation, "Packaging snapshots").
+Batfish knows EOS and SONiC, not FBOSS. It needs FRR's file beside each config_db.json, and cannot derive links from
+IPv6 addresses, so the cables are listed (Batfish's documentation, "Packaging snapshots").
 """
 
 from __future__ import annotations
@@ -25,28 +25,25 @@ KIND = "snapshot"
 
 
 def applies(plan: Plan, device: Device) -> bool:
-    """True for switches whose files Batfish reads."""
+    """True for switches with files for Batfish."""
     return eos.applies(plan, device) or sonic.applies(plan, device)
 
 
 def snapshot(plan: Plan, names: Iterable[str]) -> Iterator[Artifact]:
     """The files of a snapshot of the devices ``names``; an artifact's ``device`` is the folder in the snapshot.
 
-    Devices of other systems are left out, and cables to them. Raises KeyError for an unknown name.
+    Devices of other systems are left out, and their cables too. Raises KeyError for an unknown name.
     """
-    known = {name for name in names if applies(plan, plan.by_name[name])}
-    for name in sorted(known):
+    supported = {name for name in names if applies(plan, plan.by_name[name])}
+    for name in sorted(supported):
         if eos.applies(plan, plan.by_name[name]):
             yield Artifact(device="configs", path=f"{name}.cfg", source=_content(plan, name, EOS), kind=KIND)
             continue
         content = _content(plan, name, sonic.PATH)
         yield Artifact(device="sonic_configs", path=f"{name}/config_db.json", source=content, kind=KIND)
         yield Artifact(device="sonic_configs", path=f"{name}/frr.conf", source=frr_conf(json.loads(content)), kind=KIND)
-    edges = [
-        {"node1": _end(cable.a), "node2": _end(cable.b)}
-        for cable in plan.cables
-        if cable.a.device in known and cable.b.device in known
-    ]
+    cables = [cable for cable in plan.cables if cable.a.device in supported and cable.b.device in supported]
+    edges = [{"node1": _end(cable.a), "node2": _end(cable.b)} for cable in cables]
     yield Artifact(
         device="batfish",
         path="layer1_topology.json",

@@ -1,10 +1,10 @@
 """Writing artifacts as a folder: ``DIR/<device>/<path on the device>`` and ``DIR/manifest.json``.
 
-What devices have in common stands once, as ``DIR/image/<node group>/<path on the device>`` or, of switches, as
-``DIR/switch/<system>/<path on the device>``; the manifest says who takes it.
+Common files are written once, as ``DIR/image/<node group>/<path on the device>`` or, for switches, as
+``DIR/switch/<system>/<path on the device>``; the manifest lists the devices of each image.
 
-Everything is written aside, in a sibling of DIR, and takes DIR's place in one rename at the end: whoever looks at DIR
-sees the old tree or the new one, whatever happens in between.
+Everything is written into a sibling of DIR, and takes DIR's place in one rename at the end: at any moment DIR is either
+the old tree or the new one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TreeError(ClusterwrightError):
 
 
 class Written(NamedTuple):
-    """What was written of one device or image: its ``lines`` of the manifest by path, and how many files and bytes."""
+    """Files written for one device or image: its ``lines`` of the manifest by path, number of files and bytes."""
 
     device: str
     lines: str
@@ -56,7 +56,7 @@ class Written(NamedTuple):
 def write_tree(artifacts: Iterable[Artifact], out: Path, cluster: str) -> tuple[Written, ...]:
     """Write artifacts to the folder ``out``, in place of an earlier run's tree.
 
-    Raises TreeError when ``out`` holds something else, or when writing fails; ``out`` is then as it was.
+    Raises TreeError if ``out`` holds other files, or if writing fails; ``out`` is then unchanged.
     """
     with replacing(out, cluster) as aside:
         written = sorted(write_artifacts(artifacts, aside, out))
@@ -65,63 +65,59 @@ def write_tree(artifacts: Iterable[Artifact], out: Path, cluster: str) -> tuple[
 
 
 def write_artifacts(artifacts: Iterable[Artifact], folder: Path, earlier: Path) -> list[Written]:
-    """Write files below ``folder``, each once and with its mode; what was written of each device.
+    """Write files below ``folder``, each once and with its mode; returns a record for each device.
 
     Raises OSError, and TreeError for an unsafe name. Files of equal content and mode share one inode: two thirds of a
-    cluster's files are equal to another's, and creating a file costs many times what a link does. A file
-    of the ``earlier`` tree that is there as it is to be shares its inode too: ext4 takes none again for minutes after
-    its file is gone and looks at each that it passes over, so that a third render took twice as long as the first.
+    cluster's files are equal to another's, and creating a file costs many times as much as a link. An unchanged file of
+    the ``earlier`` tree shares its inode too: ext4 does not reuse an inode for minutes after its file is removed and
+    checks each one it skips, so a third render took twice as long as the first.
     """
-    made = {str(folder)}
+    existing_folders = {str(folder)}
     has_earlier = (earlier / MANIFEST).is_file()
     written: dict[tuple[str, int], str] = {}
     lines: dict[str, list[tuple[str, str]]] = {}
     sizes: Counter[str] = Counter()
-    hidden = _umask()
+    umask = _umask()
     for artifact in artifacts:
         _refuse_unsafe(artifact)
         directory, _, name = f"{folder}/{artifact.device}/{artifact.path}".rpartition("/")
-        _make_folder(directory, made)
+        _make_folder(directory, existing_folders)
         path = f"{directory}/{name}"
         same = written.get((artifact.sha256, artifact.mode))
         if same is None and has_earlier:
             same = _unchanged(f"{earlier}/{artifact.device}/{artifact.path}", artifact)
         if same is None or not _linked(same, path):
-            _write_file(path, artifact, hidden)
+            _write_file(path, artifact, umask)
             same = path
         written[artifact.sha256, artifact.mode] = same
         lines.setdefault(artifact.device, []).append((artifact.path, _line(artifact)))
         sizes[artifact.device] += len(artifact.content)
-    return [
-        Written(
-            device=device,
-            lines=",\n".join(line for _, line in sorted(entries)),
-            files=len(entries),
-            size_bytes=sizes[device],
-        )
-        for device, entries in lines.items()
-    ]
+    records = []
+    for device, entries in lines.items():
+        text = ",\n".join(line for _, line in sorted(entries))
+        records.append(Written(device=device, lines=text, files=len(entries), size_bytes=sizes[device]))
+    return records
 
 
 def write_manifest(
     written: Iterable[Written], folder: Path, cluster: str, groups: Mapping[str, Sequence[str]] | None = None
 ) -> None:
-    """Write ``manifest.json``: the cluster's name, one line for each file, devices in the order given.
+    """Write ``manifest.json``: the cluster's name, one line for each file, devices in the given order.
 
-    ``groups`` has, by the folder of an image, the devices that take its files beside their own.
+    ``groups`` has, by the folder of an image, the devices with its files.
     """
     rows = ",\n".join(device.lines for device in written)
-    listed = f"[\n{rows}\n  ]" if rows else "[]"
+    artifacts = f"[\n{rows}\n  ]" if rows else "[]"
     images = json.dumps({image: [*members] for image, members in (groups or {}).items()})
     text = (
         f'{{\n  "version": {MANIFEST_VERSION},\n  "cluster": {_quote(cluster)},\n'
-        f'  "groups": {images},\n  "artifacts": {listed}\n}}\n'
+        f'  "groups": {images},\n  "artifacts": {artifacts}\n}}\n'
     )
     (folder / MANIFEST).write_bytes(text.encode())
 
 
 def _line(artifact: Artifact) -> str:
-    """An artifact as an object of JSON on one line."""
+    """An artifact as a JSON object on one line."""
     return (
         f'    {{"device": {_quote(artifact.device)}, "path": {_quote(artifact.path)}, "kind": {_quote(artifact.kind)}, '
         f'"mode": "{artifact.mode:04o}", "sha256": "{artifact.sha256}", "size": {len(artifact.content)}}}'
@@ -130,17 +126,19 @@ def _line(artifact: Artifact) -> str:
 
 @contextmanager
 def replacing(out: Path, cluster: str) -> Iterator[Path]:
-    """A new, empty folder beside ``out`` that takes its place when the block ends well, and is removed otherwise.
+    """A new, empty folder beside ``out`` that replaces it when the block succeeds, and is removed otherwise.
 
-    Raises TreeError when ``out`` is not a tree of ours, or one of another ``cluster``, when another run is writing it,
-    or when writing fails.
+    Raises TreeError if ``out`` is not a tree of this program, or one of another ``cluster``, if another run is writing
+    it, or if writing fails.
     """
     try:
         out = out.resolve()
         _refuse_foreign(out, cluster)
         aside = out.with_name(f".{out.name}.part")
         aside.mkdir(parents=True, exist_ok=True)
-        lock = os.open(aside, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)  # what it holds is removed: never a link's
+        lock = os.open(
+            aside, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+        )  # its content is removed: never follow a link
     except OSError as error:
         raise _cannot_write(out, error) from error
     try:
@@ -157,14 +155,14 @@ def replacing(out: Path, cluster: str) -> Iterator[Path]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a replaced tree as far as possible, on every processor, for it takes as long as writing."""
-    if not folder.is_dir():  # it took the place of nothing
+    """Remove a replaced tree as far as possible, on every processor, because it takes as long as writing."""
+    if not folder.is_dir():  # there was no earlier tree
         return
     devices = [entry.path for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
     if len(devices) >= _MANY_DEVICES:
         count = len(os.sched_getaffinity(0))
         with suppress(ClusterwrightError):
-            fan_out(_remove_all, [devices[at::count] for at in range(count)])
+            fan_out(_remove_all, [devices[start::count] for start in range(count)])
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -174,27 +172,29 @@ def _remove_all(folders: Sequence[str]) -> list[None]:
     return []
 
 
-def _make_folder(path: str, made: set[str]) -> None:
-    """Create a folder and those around it, up to one that was ``made`` before; a system call for each new one only."""
-    if path in made:
+def _make_folder(path: str, existing: set[str]) -> None:
+    """Create a folder and its parents, up to a folder in ``existing``; one system call for each new folder."""
+    if path in existing:
         return
-    _make_folder(path.rpartition("/")[0], made)
+    _make_folder(path.rpartition("/")[0], existing)
     os.mkdir(path)  # noqa: PTH102 - a cluster has 41,000 folders, and a Path costs half as much as the folder
-    made.add(path)
+    existing.add(path)
 
 
 def _unchanged(path: str, artifact: Artifact) -> str | None:
-    """``path``, where a file of ours has the artifact's mode and, read to its end, its content."""
+    """``path`` if its file is ours and has the artifact's mode and content."""
     size = len(artifact.content)
     try:
-        # never a link's target, and never waiting for what is at the other end of a pipe
+        # Never follow a link, and never wait for the other end of a pipe.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
     try:
-        held = os.fstat(descriptor)
-        is_alike = (held.st_mode, held.st_uid, held.st_size) == (stat.S_IFREG | artifact.mode, os.geteuid(), size)
-        return path if is_alike and os.read(descriptor, size + 1) == artifact.content else None
+        status = os.fstat(descriptor)
+        attributes = (status.st_mode, status.st_uid, status.st_size)
+        if attributes != (stat.S_IFREG | artifact.mode, os.geteuid(), size):
+            return None
+        return path if os.read(descriptor, size + 1) == artifact.content else None
     except OSError:
         return None
     finally:
@@ -202,7 +202,7 @@ def _unchanged(path: str, artifact: Artifact) -> str | None:
 
 
 def _linked(first: str, path: str) -> bool:
-    """Make ``path`` another name of ``first``; False where the file system has no links, or no more of them."""
+    """Make ``path`` another name of ``first``; False if the file system supports no links, or no more of them."""
     try:
         os.link(first, path)
     except FileExistsError:
@@ -212,11 +212,11 @@ def _linked(first: str, path: str) -> bool:
     return True
 
 
-def _write_file(path: str, artifact: Artifact, hidden: int) -> None:
+def _write_file(path: str, artifact: Artifact, umask: int) -> None:
     """Create one file with the artifact's mode, regardless of the umask."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, artifact.mode)
     try:
-        if artifact.mode & hidden:
+        if artifact.mode & umask:
             os.fchmod(descriptor, artifact.mode)
         written = os.write(descriptor, artifact.content)
         while written < len(artifact.content):
@@ -226,10 +226,10 @@ def _write_file(path: str, artifact: Artifact, hidden: int) -> None:
 
 
 def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
-    hidden = os.umask(0o077)
-    os.umask(hidden)
-    return hidden
+    """The process's umask; the system call for it sets it as well."""
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
 
 
 def _cannot_write(out: Path, error: OSError) -> TreeError:
@@ -245,12 +245,12 @@ def _refuse_unsafe(artifact: Artifact) -> None:
 
 @lru_cache(maxsize=4096)
 def _is_inside(path: str) -> bool:
-    """True for a path that leads to below where it starts. Remembered: devices of a kind have the same paths."""
+    """True for a path that stays below its start. Cached: devices of a kind have the same paths."""
     return not any(part in {"", ".", ".."} for part in path.split("/"))
 
 
 def _refuse_foreign(out: Path, cluster: str) -> None:
-    """Raises TreeError for a folder that this program did not write, or wrote for another cluster."""
+    """Raises TreeError for a folder of another program or of another cluster."""
     if not out.exists():
         return
     if not out.is_dir():
@@ -272,11 +272,14 @@ def _refuse_foreign(out: Path, cluster: str) -> None:
 
 
 def _claim(lock: int, aside: Path, out: Path) -> None:
-    """Make ``aside`` this run's own, and remove the files of a killed run."""
+    """Lock ``aside`` for this run, and remove the files of a killed run."""
     if not took_lock(lock):
         raise TreeError(f"{out}: another run is writing this folder. Wait for it, or name another.")
-    for left in aside.iterdir():
-        shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+    for entry in aside.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
 
 
 def _take_place(aside: Path, out: Path) -> None:
@@ -287,19 +290,19 @@ def _take_place(aside: Path, out: Path) -> None:
         aside.rename(out)
 
 
-def _exchange(one: Path, other: Path) -> None:
-    """renameat2(2) with RENAME_EXCHANGE; two renames on a file system that cannot do it."""
+def _exchange(first: Path, second: Path) -> None:
+    """Exchange two folders by renameat2(2), or by two renames on a file system without RENAME_EXCHANGE."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+    if libc.renameat2(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0:
         return
     code = ctypes.get_errno()
     if code not in {errno.EINVAL, errno.ENOSYS}:
-        raise OSError(code, os.strerror(code), str(other))
-    old = other.with_name(f".{other.name}.old")
-    other.rename(old)
+        raise OSError(code, os.strerror(code), str(second))
+    old = second.with_name(f".{second.name}.old")
+    second.rename(old)
     try:
-        one.rename(other)
+        first.rename(second)
     except OSError:
-        old.rename(other)
+        old.rename(second)
         raise
-    old.rename(one)
+    old.rename(first)

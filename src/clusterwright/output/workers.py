@@ -1,7 +1,7 @@
 """Rendering a whole plan into a folder with several processes.
 
-Workers are forked, so that they share the plan without copying it; each renders its devices and writes their files
-itself, and only its lines of the manifest travel back.
+Forked workers share the plan without copying it; each renders its devices and writes their files, and returns only its
+lines of the manifest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     _Render = Callable[[Plan, Sequence[str]], Iterator[Artifact]]
 
 FEW = 64
-"""For fewer devices than this another process costs more than it saves."""
+"""Fewest devices for which another process saves more than it costs."""
 
 
 def render_tree(
@@ -33,10 +33,10 @@ def render_tree(
 ) -> tuple[Written, ...]:
     """Render the devices ``names`` into the folder ``out``, with as many processes as there are processors.
 
-    What nodes have in common is written once, or into the folder of each where the tree ``is_merged``. The files of the
-    site's own servers are written where all devices are.
-    Raises TreeError as ``write_tree`` does, ClusterwrightError for what a renderer cannot express, KeyError for an
-    unknown name. ``out`` is then as it was.
+    Common files of nodes are written once, or into the folder of each node if the tree ``is_merged``. The files of the
+    site's own servers are written together with all devices. Raises TreeError as ``write_tree`` does,
+    ClusterwrightError for an intent that a renderer cannot express, KeyError for an unknown name. ``out`` is then
+    unchanged.
     """
     order = in_plan_order(plan, names)
     count = min(workers or len(os.sched_getaffinity(0)), 1 + len(order) // FEW)
@@ -45,8 +45,8 @@ def render_tree(
         images = () if is_merged else Rendering(plan).images(order)
         written = write_artifacts(chain.from_iterable(image.files for image in images), aside, out)
         work = partial(_write_devices, plan, aside, out, is_merged=is_merged)
-        # What devices of a kind have in common is remembered with the first of them: once, and not in every worker.
-        firsts = [devices_of_kind[0] for devices_of_kind in _by_kind(plan, order) if len(devices_of_kind) > FEW]
+        # The first device of a kind fills the cache of its common files: once, and not in every worker.
+        firsts = [kind_names[0] for kind_names in _by_kind(plan, order) if len(kind_names) > FEW]
         if len(order) == len(plan.devices):
             written += write_artifacts(Rendering(plan).of_site(), aside, out)
         written += work(firsts)
@@ -58,19 +58,19 @@ def render_tree(
 
 
 def shares_of(plan: Plan, names: Sequence[str], count: int) -> list[list[str]]:
-    """The devices ``names``, shared out to ``count`` workers: of every kind of device each gets one stretch.
+    """The devices ``names``, shared among ``count`` workers: of every kind of device each gets one stretch.
 
-    So all have about the same work, neighbours, which have text in common, stay together, and a boot server is with
-    most of the nodes that it serves.
+    So all have about the same work, neighbours with common text stay together, and a boot server is with most of its
+    nodes.
     """
     shares: list[list[str]] = [[] for _ in range(count)]
-    for at, devices_of_kind in enumerate(_by_kind(plan, names)):
+    for kind_number, kind_devices in enumerate(_by_kind(plan, names)):
+        size = len(kind_devices)
         for number in range(count):
-            stretch = devices_of_kind[
-                len(devices_of_kind) * number // count : len(devices_of_kind) * (number + 1) // count
-            ]
-            # What does not divide, such as a kind with one device, goes to another worker each time.
-            shares[(number + at) % count if len(devices_of_kind) < count else number].extend(stretch)
+            stretch = kind_devices[size * number // count : size * (number + 1) // count]
+            # Kinds with fewer devices than workers begin with another worker each time.
+            worker = (number + kind_number) % count if size < count else number
+            shares[worker].extend(stretch)
     return [share for share in shares if share]
 
 

@@ -1,4 +1,4 @@
-"""The tables of a device's page for people on call: neighbours, adapters, effects of a drain, jobs, alerts."""
+"""Tables of a device's page for people on call: neighbours, adapters, effects of a drain, jobs, alerts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMES_SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The nodes of each job by its name. ``are_planned`` says that the spec's jobs were placed on an empty cluster."""
+    """The nodes of each job by its name; ``are_planned`` marks placements of the spec's jobs on an empty cluster."""
 
     nodes: Mapping[str, frozenset[str]]
     are_planned: bool
@@ -38,7 +38,7 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True)
 class LostLinks:
-    """Devices of one role that lose as many links of a fabric as each other, and keep as many."""
+    """Devices of one role with the same number of lost and kept links of a fabric."""
 
     role: str
     kind: str
@@ -56,7 +56,7 @@ class DeviceTables:
         self._alerts = alerts(inventory)
 
     def of(self, record: Record) -> Iterator[PageTable]:
-        """The tables of one device, those with nothing in them left out."""
+        """The tables of one device, without empty ones."""
         device = self.plan.by_name[record["name"]]
         tables = (
             self.drained(device),
@@ -113,29 +113,30 @@ class DeviceTables:
             )
 
     def adapters(self, device: Device) -> PageTable:
-        """The cabled NICs of a node: how PCI, verbs, the kernel and NCCL each call them."""
+        """The cabled NICs of a node, with their names in PCI, verbs, the kernel and NCCL."""
         is_node = device.kind == "node"
         gpu_by_interface = self._gpu_by_interface[device.model] if is_node else {}
         links = nics_of(self.plan, device) if is_node else ()
         rows = []
-        for link in links:
-            for nic in link.ports:
-                gpu = gpu_by_interface.get(nic.interface)
-                is_ranked = gpu is not None and device.rank is not None
-                rows.append(
-                    (
-                        Cell(nic.interface, "code", f"#{port_anchor(nic.interface)}"),
-                        Cell(nic.fabric.name),
-                        Cell("–" if nic.rail is None else str(nic.rail), "number"),
-                        Cell("–" if gpu is None else str(gpu), "number"),
-                        number_without_commas((device.rank or 0) + (gpu or 0)) if is_ranked else Cell("–", "number"),
-                        code(nic.pci or "–"),
-                        code(nic.rdma_device or "–"),
-                        code("–" if nic.guid is None else format_guid(nic.guid)),
-                        _device(nic.switch),
-                        code(nic.switch_port),
-                    )
+        for nic in chain.from_iterable(link.ports for link in links):
+            gpu = gpu_by_interface.get(nic.interface)
+            rank = Cell("–", "number")
+            if gpu is not None and device.rank is not None:
+                rank = number_without_commas(device.rank + gpu)
+            rows.append(
+                (
+                    Cell(nic.interface, "code", f"#{port_anchor(nic.interface)}"),
+                    Cell(nic.fabric.name),
+                    Cell("–" if nic.rail is None else str(nic.rail), "number"),
+                    Cell("–" if gpu is None else str(gpu), "number"),
+                    rank,
+                    code(nic.pci or "–"),
+                    code(nic.rdma_device or "–"),
+                    code("–" if nic.guid is None else format_guid(nic.guid)),
+                    _device(nic.switch),
+                    code(nic.switch_port),
                 )
+            )
         return PageTable(
             name="adapters",
             caption="Adapters",
@@ -152,7 +153,7 @@ class DeviceTables:
         return gpus
 
     def drained(self, device: Device) -> PageTable:
-        """Links and bandwidth that are lost while the device is away."""
+        """Links and bandwidth lost while the device is away."""
         rows = [*self._lost_service(device), *self._lost_borders(device), *self._lost_links(device)]
         is_away = device.state != ACTIVE
         return PageTable(
@@ -176,8 +177,11 @@ class DeviceTables:
     def _lost_borders(self, device: Device) -> Iterator[tuple[Cell, ...]]:
         borders = self.plan.spec.borders
         for border in borders_of(self.plan, device):
-            is_alike = {other.name: not set(other.zones).isdisjoint(border.zones) for other in borders}
-            others = [other.name for other in borders if other.device != device.name and is_alike[other.name]]
+            others = []
+            for candidate in borders:
+                leads_there = not set(candidate.zones).isdisjoint(border.zones)
+                if candidate.device != device.name and leads_there:
+                    others.append(candidate.name)
             keeps = plural(len(others), "other session") if others else "none: this is the only way there"
             zones = ", ".join(border.zones)
             yield self._loss(f"way to {zones}", 1, device.fabric, loses=border.name, keeps=keeps, which=others)
@@ -203,18 +207,19 @@ class DeviceTables:
                 lost[cable.a.device, cable.fabric] += 1
         names_by_loss: dict[LostLinks, list[str]] = defaultdict(list)
         for (name, fabric), count in lost.items():
-            other = self.plan.by_name[name]
+            lower_device = self.plan.by_name[name]
             loss = LostLinks(
-                role=other.role, kind=other.kind, fabric=fabric, lost=count,
+                role=lower_device.role, kind=lower_device.kind, fabric=fabric, lost=count,
                 kept=self._links_kept(name, fabric, without=device.name),
             )  # fmt: skip
             names_by_loss[loss].append(name)
         for loss, names in names_by_loss.items():
+            lost_links = plural(loss.lost, "link")
             yield self._loss(
                 loss.role,
                 len(names),
                 loss.fabric,
-                loses=f"{plural(loss.lost, 'link')} each" if len(names) > 1 else plural(loss.lost, "link"),
+                loses=f"{lost_links} each" if len(names) > 1 else lost_links,
                 keeps=f"{loss.kept} of {loss.kept + loss.lost}" if loss.kept else f"none of {loss.lost}",
                 which=names,
             )
@@ -227,22 +232,22 @@ class DeviceTables:
         )
 
     def jobs(self, device: Device) -> PageTable:
-        """The jobs that run on a node, or whose nodes are reached by way of a switch."""
+        """The jobs on a node, or on nodes reached through a switch."""
         rows = []
         nodes_of_jobs = self._jobs.nodes if self._jobs is not None else {}
         for name, nodes in nodes_of_jobs.items():
             if device.name not in self._devices_of_job[name]:
                 continue
             rows.append((Cell(name), number(len(nodes)), Cell(self._place_in_job(device, nodes))))
-        is_planned = self._jobs is not None and self._jobs.are_planned
+        note = "As the scheduler listed them when this page was written."
+        if self._jobs is not None and self._jobs.are_planned:
+            note = "The spec's jobs, as placed on an empty cluster: `report --jobs` takes those that run."
         return PageTable(
             name="jobs",
             caption="Jobs",
             columns=("Job", "Nodes", "Where"),
             rows=tuple(rows),
-            note="The spec's jobs, as placed on an empty cluster: `report --jobs` takes those that run."
-            if is_planned
-            else "As the scheduler listed them when this page was written.",
+            note=note,
         )
 
     def _place_in_job(self, device: Device, nodes: frozenset[str]) -> str:
@@ -253,17 +258,17 @@ class DeviceTables:
 
     @cached_property
     def _devices_of_job(self) -> Mapping[str, frozenset[str]]:
-        """A job's nodes, and every switch that carries their traffic upwards."""
+        """A job's nodes, and every switch with upward traffic of them."""
         jobs = self._jobs.nodes if self._jobs is not None else {}
         return {name: _with_all_above(self.plan, nodes) for name, nodes in jobs.items()}
 
     def alerts(self, record: Record) -> PageTable:
-        """The alerts of `inventory --format monitoring` that can be about the device."""
-        rows = [
-            (code(alert.name), Cell(alert.severity), Cell(alert.wait), Cell(alert.summary_of(record), "prose"))
-            for alert in self._alerts
-            if alert.concerns(record)
-        ]
+        """The alerts of `inventory --format monitoring` about the device."""
+        rows = []
+        for alert in self._alerts:
+            if alert.concerns(record):
+                summary = Cell(alert.summary_of(record), "prose")
+                rows.append((code(alert.name), Cell(alert.severity), Cell(alert.wait), summary))
         return PageTable(
             name="alerts", caption="Alerts about it", columns=("Alert", "Severity", "After", "Says"), rows=tuple(rows)
         )
@@ -275,7 +280,7 @@ def port_anchor(port: str) -> str:
 
 
 def number_without_commas(value: int) -> Cell:
-    """A number that names something: nobody separates its thousands."""
+    """A number used as a name, without separated thousands."""
     return Cell(str(value), "number")
 
 

@@ -1,6 +1,6 @@
-"""Drawings as data: shapes with coordinates in CSS pixels, written out as SVG by a template.
+"""Drawings as data: shapes with coordinates in CSS pixels, rendered as SVG by a template.
 
-Colours are left to the page's style sheet, by class, so that a drawing follows light, dark and print.
+The page's style sheet sets the colours, by class, so a drawing follows light, dark and print.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CHARACTER_WIDTH_EM = 0.59  # a generous average advance of the fonts that the page asks for, in their semi-bold cuts
+CHARACTER_WIDTH_EM = 0.59  # a generous average advance of the page's fonts, in their semi-bold cuts
 WIDE_FROM = 900
 
 
@@ -26,7 +26,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A picture: its size, a description in words (for readers who cannot see it), and shapes from back to front."""
+    """A picture: its size, a description in words (for blind readers), and shapes from back to front."""
 
     name: str
     title: str
@@ -38,7 +38,7 @@ class Drawing:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it may shrink a little to fit the page; a narrow one always keeps its size."""
+        """True for drawings that may shrink a little to fit the page; a narrow one always keeps its size."""
         return self.width > WIDE_FROM
 
 
@@ -63,12 +63,12 @@ def line(x1: float, y1: float, x2: float, y2: float, style: str) -> Shape:
 
 
 def label(x: float, y: float, text: str, style: str, anchor: str = "middle") -> Shape:
-    """Text whose baseline is at ``y``; ``anchor`` is ``start``, ``middle`` or ``end``."""
+    """Text with its baseline at ``y``; ``anchor`` is ``start``, ``middle`` or ``end``."""
     return Shape("text", {"x": _short(x), "y": _short(y), "text-anchor": anchor, "class": style}, text)
 
 
 def text_width(text: str, size: float) -> float:
-    """An upper bound of how wide ``text`` is at a font size of ``size`` pixels."""
+    """An upper bound of the width of ``text`` at a font size of ``size`` pixels."""
     return len(text) * size * CHARACTER_WIDTH_EM
 
 

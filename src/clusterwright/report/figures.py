@@ -1,7 +1,7 @@
 """Figures of a plan by dotted name, counted device by device and cable by cable.
 
-The names are those of a spec's ``expect:`` block. Counting what was expanded, instead of multiplying what was
-written, makes this the check on the arithmetic that the plan stage does before it expands.
+The names are those of a spec's ``expect:`` block. Counting the expanded plan, instead of multiplying the spec's
+numbers, checks the arithmetic of the plan stage before the expansion.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def figures(plan: Plan) -> Mapping[str, float]:
     catalogue = plan.spec.catalogue
     all_figures: dict[str, float] = defaultdict(float, dict.fromkeys(("nodes", "gpus", "racks"), 0.0))
     storage_tb = 0.0
-    contents: dict[str, list[HardwareModel]] = defaultdict(list)
+    models_by_rack: dict[str, list[HardwareModel]] = defaultdict(list)
     with_gpus: dict[Gpus, int] = defaultdict(int)
     for device in plan.devices:
         model = catalogue[device.model]
-        contents[device.rack].append(model)
+        models_by_rack[device.rack].append(model)
         if device.kind == "switch":
             all_figures[f"switches.{device.role}"] += 1
         elif model.gpus is not None:
@@ -45,7 +45,7 @@ def figures(plan: Plan) -> Mapping[str, float]:
     if storage_tb:
         all_figures["storage_pb"] = storage_tb / 1000
     racks = {group.name for group in plan.groups if group.level == RACK}
-    all_figures.update(power(contents, is_rack=lambda place: place in racks))
+    all_figures.update(power(models_by_rack, is_rack=lambda place: place in racks))
     all_figures.update(peak_petaflops(with_gpus.items()))
     return dict(sorted(all_figures.items()))
 

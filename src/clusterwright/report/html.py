@@ -1,4 +1,4 @@
-"""The report as one HTML page that asks nothing of the network, with the inventory's CSV files beside it."""
+"""The report as one HTML page without network access, with the inventory's CSV files beside it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 PAGE = "index.html"
 _DOWNLOADS = (
     ("devices.csv", "every device with its place, role and addresses"),
-    ("cables.csv", "every cable, in the order in which the floor lays them"),
+    ("cables.csv", "every cable, in the order of laying"),
     ("addresses.csv", "every address of every interface"),
 )
 
@@ -72,9 +72,9 @@ def report_files(
     pages: bool = False,
     digest: str = "",
 ) -> Mapping[str, str]:
-    """File name to text: ``index.html`` and the CSV files that it links to; ``pages`` says that it leads to others.
+    """File name to text: ``index.html`` and its CSV files; with ``pages`` it links to the other pages.
 
-    ``digest`` is the one over the spec's files.
+    ``digest`` covers the spec's files.
     """
     page = report_page(plan, findings, rollouts, claims, pages=pages)
     return {PAGE: render_page(page, origin_of(plan, digest)), **csv_files(Inventory(plan))}
@@ -94,9 +94,9 @@ def _models_of_devices(plan: Plan) -> Iterator[HardwareModel]:
 
 
 def leaf_files(plan: Plan, digest: str = "", jobs: Jobs | None = None) -> Mapping[str, Iterable[str]]:
-    """File name to text of all other pages, each made when it is read: the floor's, the racks', the devices'.
+    """File name to text of all other pages, each made on reading: the data hall's, the racks', the devices'.
 
-    ``jobs`` are those that devices' pages name; None for no mention of any.
+    ``jobs`` are those of the devices' pages; None leaves the tables of jobs out.
     """
     origin = origin_of(plan, digest)
     environment = _environment()
@@ -159,7 +159,7 @@ def report_page(
 
 
 def render_page(page: Page, origin: Origin) -> str:
-    """The page as HTML. The content security policy admits its own style sheet and script by digest, nothing else."""
+    """The page as HTML. The content security policy admits its style sheet and script by digest, nothing else."""
     style = _style(origin)
     script = _asset("report.js")
     return (
@@ -181,13 +181,14 @@ def _cards(
 ) -> tuple[Card, ...]:
     models = {device.model: plan.spec.catalogue[device.model] for device in plan.devices}
     nodes = [model for model in models.values() if model.gpus is not None]
+    gpu_models = sorted({model.gpus.model for model in nodes if model.gpus is not None})
     roles = {name: int(count) for name, count in planned.items() if name.startswith("switches.")}
     storage_pb = planned.get("storage_pb", 0)
     peaks = {name.partition(".")[2]: value for name, value in planned.items() if name.startswith("peak_petaflops.")}
     published = sum(expectation.source is not None for expectation in plan.spec.expectations)
     met = sum(is_met(expectation, planned.get(expectation.figure)) for expectation in plan.spec.expectations)
     cards = [
-        Card("GPUs", f"{planned['gpus']:,.0f}", ", ".join(sorted({m.gpus.model for m in nodes if m.gpus is not None}))),
+        Card("GPUs", f"{planned['gpus']:,.0f}", ", ".join(gpu_models)),
         Card("Nodes", f"{planned['nodes']:,.0f}", ", ".join(sorted(model.name for model in nodes))),
         Card("Racks", f"{sum(kind.count for kind in kinds):,}", f"of {plural(len(kinds), 'kind')}"),
         Card("Switches", f"{sum(roles.values()):,}", f"in {plural(len(roles), 'role')}"),
@@ -205,9 +206,14 @@ def _cards(
 
 
 def _style(origin: Origin) -> str:
-    """The style sheet, with a line at the foot of every printed sheet: a browser prints a footer of HTML once."""
-    text = "".join(rf"\{ord(letter):06x}" if letter in '"\\<' or ord(letter) < 32 else letter for letter in origin.text)
+    """The style sheet, with a footer for every printed sheet: a browser prints a footer of HTML only once."""
+    text = "".join(map(_css_character, origin.text))
     return f'{_asset("report.css")}@page {{ @bottom-left {{ content: "{text}"; font: 7pt sans-serif; }} }}\n'
+
+
+def _css_character(letter: str) -> str:
+    """A character of a CSS string, escaped if necessary."""
+    return rf"\{ord(letter):06x}" if letter in '"\\<' or ord(letter) < 32 else letter
 
 
 def _later(template: Template, make: Callable[[], Leaf], footer: str) -> Iterator[str]:
@@ -227,11 +233,12 @@ def _environment() -> Environment:
 
 
 def _prose(text: str) -> Markup:
-    """A sentence, with the words between two backticks as code."""
+    """A sentence with code between backticks."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)
-    return Markup().join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
+    pieces = [Markup("<code>{}</code>").format(part) if index % 2 else part for index, part in enumerate(parts)]
+    return Markup().join(pieces)
 
 
 def _asset(name: str) -> str:

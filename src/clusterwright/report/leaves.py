@@ -17,13 +17,14 @@ from clusterwright.report.page import Cell, Leaf, PageTable, code, number, plura
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from clusterwright.extras.crew.pulls import CableBundle
     from clusterwright.lists.interfaces import ListedInterface
     from clusterwright.lists.records import Inventory, Record
     from clusterwright.report.device_tables import Jobs
 
 FOLDERS = ("racks", "devices", "pods", "search")
-_DEVICES_ON_ONE_PAGE = 500  # more are a page for each pod
-_MOST_PULLS = 3000  # more bundles than this are a list for a program; pulls.csv has each
+_DEVICES_ON_ONE_PAGE = 500  # with more, a page for each pod
+_MOST_PULLS = 3000  # more bundles are only listed in pulls.csv
 _FACTS = (
     ("Role", "role"), ("Model", "model"), ("Maker", "manufacturer"), ("Part", "part"), ("Unit", "unit"),
     ("Pod", "pod"), ("State", "state"), ("System", "network_os"), ("Image", "image"), ("AS number", "asn"),
@@ -36,8 +37,8 @@ _FACTS = (
 def leaves(inventory: Inventory, routes: Iterable[LaidRoute], jobs: Jobs | None) -> Mapping[str, Callable[[], Leaf]]:
     """File name to the function that makes the page on request.
 
-    ``floor.html`` and ``devices.html`` lead to ``racks/NAME.html`` and ``devices/NAME.html``, these by way of
-    ``pods/NAME.html`` where devices are many. Alerts and people's notes link to them: their names stay.
+    ``floor.html`` and ``devices.html`` link to ``racks/NAME.html`` and ``devices/NAME.html``, these by way of
+    ``pods/NAME.html`` in a cluster with many devices. Alerts and people's notes link to them: their names stay.
     """
     pages = _Leaves(inventory, routes, jobs)
     return {
@@ -57,8 +58,8 @@ class _Leaves:
         self.devices: Mapping[str, Record] = {record["name"]: record for record in inventory.devices()}
         self.racks: Mapping[str, Record] = {record["name"]: record for record in inventory.racks()}
         self.routes = in_floor_order(list(routes))
-        self.in_rack: dict[str, list[LaidRoute]] = defaultdict(list)
-        self.held: dict[str, list[Record]] = defaultdict(list)
+        self.routes_of_rack: dict[str, list[LaidRoute]] = defaultdict(list)
+        self.devices_of_rack: dict[str, list[Record]] = defaultdict(list)
         self.far: dict[tuple[str, str], tuple[CableEnd, LaidRoute]] = {}
         self.ports: dict[str, list[ListedInterface]] = defaultdict(list)
         self.addresses: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -66,11 +67,11 @@ class _Leaves:
             for near, far in ((route.lower, route.upper), (route.upper, route.lower)):
                 self.far[near.device, near.port] = far, route
                 if near is route.lower or near.rack != far.rack:
-                    self.in_rack[near.rack].append(route)
+                    self.routes_of_rack[near.rack].append(route)
         self.pods: dict[str, list[Record]] = defaultdict(list)
         self.outside_pods: list[Record] = []
         for record in self.devices.values():
-            self.held[record["rack"] or ""].append(record)
+            self.devices_of_rack[record["rack"] or ""].append(record)
             if record["pod"] is not None and len(self.devices) > _DEVICES_ON_ONE_PAGE:
                 self.pods[record["pod"]].append(record)
             else:
@@ -94,7 +95,7 @@ class _Leaves:
                     Cell(f"{record['used_units']:g} of {record['height_units']}", "number"),
                     Cell(power(record["power_w"]), "number"),
                     number(record["weight_kg"]),
-                    number(len(self.in_rack[name])),
+                    number(len(self.routes_of_rack[name])),
                 )
                 for name, record in self.racks.items()
             ),
@@ -111,34 +112,18 @@ class _Leaves:
         )
 
     def pulls(self) -> PageTable:
-        """Bundles in walking order; how many there are where nobody reads so many."""
+        """Bundles in walking order; only their number if they are too many to read."""
         pulled = bundles(self.routes)
-        shown = pulled if len(pulled) <= _MOST_PULLS else []
+        rows: tuple[tuple[Cell, ...], ...] = ()
+        note = f"{plural(len(pulled), 'bundle')}: pulls.csv has each, in the order in which they are pulled."
+        if pulled and len(pulled) <= _MOST_PULLS:
+            rows, note = tuple(map(_pull_row, pulled)), ""
         return PageTable(
             name="pulls",
             caption="Pull order",
             columns=("Done", "From", "To", "Trays", "Cables", "Fabric", "Colour", "Medium", "Speed", "Length"),
-            rows=tuple(
-                (
-                    Cell("", "tick"),
-                    code(pull.from_rack or "–"),
-                    code(pull.to_rack or "–"),
-                    Cell(pull.pathway or "–"),
-                    number(pull.cables),
-                    Cell(pull.fabric),
-                    Cell(pull.colour),
-                    Cell(pull.medium),
-                    Cell(f"{pull.speed_gbps}G", "number"),
-                    Cell(
-                        f"{pull.length_m:g} m{'' if pull.length_from == 'positions' else ', as the tier says'}",
-                        "number",
-                    ),
-                )
-                for pull in shown
-            ),
-            note=""
-            if shown
-            else f"{plural(len(pulled), 'bundle')}: pulls.csv has each, in the order in which they are pulled.",
+            rows=rows,
+            note=note,
         )
 
     def materials(self) -> PageTable:
@@ -165,7 +150,7 @@ class _Leaves:
         )
 
     def index(self) -> Leaf:
-        """Every pod with a link to its page, and the devices that are in none; all devices where they are few."""
+        """Every pod with a link to its page, and the devices outside of pods; all devices in a small cluster."""
         roles = sorted({record["role"] for record in chain.from_iterable(self.pods.values())})
         pods = PageTable(
             name="pods",
@@ -196,9 +181,9 @@ class _Leaves:
         )
 
     def rack(self, name: str) -> Leaf:
-        """The devices of the rack, and every cable that ends in it."""
+        """The devices of the rack, and every cable with an end in it."""
         record = self.racks[name]
-        mounted = sorted(self.held[name], key=lambda device: -(device["unit"] or 0))
+        mounted = sorted(self.devices_of_rack[name], key=lambda device: -(device["unit"] or 0))
         devices = PageTable(
             name="devices",
             caption="Devices, from the top",
@@ -208,7 +193,7 @@ class _Leaves:
                 for device in mounted
             ),
         )
-        rows = [_sheet_row(*_near_first(route, name)) for route in self.in_rack[name]]
+        rows = [_sheet_row(*_near_first(route, name)) for route in self.routes_of_rack[name]]
         cables = PageTable(
             name="cables",
             caption="Cable sheet",
@@ -242,13 +227,14 @@ class _Leaves:
         """The properties of the device, and each of its ports with the other end."""
         record = self.devices[name]
         facts = [("Rack", _rack(record, "../"))]
-        facts += [
-            (what, Cell(str(record[key]))) for what, key in _FACTS if record[key] not in (None, "", 0) or key == "rank"
-        ]
-        if record["planned_name"] == name:
-            facts = [(what, cell) for what, cell in facts if what != "Name by its place"]
-        if record["rank"] is None:
-            facts = [(what, cell) for what, cell in facts if what != "Rank of its first GPU"]
+        for title, key in _FACTS:
+            is_absent = record[key] in (None, "", 0)
+            if key == "rank":  # rank 0 is a rank
+                is_absent = record[key] is None
+            elif key == "planned_name" and record[key] == name:
+                is_absent = True
+            if not is_absent:
+                facts.append((title, Cell(str(record[key]))))
         if record["zones"]:
             facts.append(("Zones", Cell(", ".join(record["zones"]))))
         listed = sorted(self.ports[name], key=lambda port: natural_key(port.name))
@@ -263,7 +249,7 @@ class _Leaves:
         return Leaf(title=name, cluster=self.cluster, up="../", text=text, facts=tuple(facts), tables=tables)
 
     def port_row(self, port: ListedInterface) -> tuple[Cell, ...]:
-        """One port of a device's page."""
+        """The row of a port on a device's page."""
         far, route = self.far.get((port.device, port.name), (None, None))
         properties = port.properties
         is_expected = properties.in_service or properties.role == "unused"
@@ -280,6 +266,22 @@ class _Leaves:
         )
 
 
+def _pull_row(pull: CableBundle) -> tuple[Cell, ...]:
+    basis = "" if pull.length_from == "positions" else ", as the tier says"
+    return (
+        Cell("", "tick"),
+        code(pull.from_rack or "–"),
+        code(pull.to_rack or "–"),
+        Cell(pull.pathway or "–"),
+        number(pull.cables),
+        Cell(pull.fabric),
+        Cell(pull.colour),
+        Cell(pull.medium),
+        Cell(f"{pull.speed_gbps}G", "number"),
+        Cell(f"{pull.length_m:g} m{basis}", "number"),
+    )
+
+
 def _pod_row(name: str, records: list[Record], roles: list[str]) -> tuple[Cell, ...]:
     count_by_role = Counter(record["role"] for record in records)
     racks = {record["rack"] for record in records if record["rack"]}
@@ -292,7 +294,7 @@ def _pod_row(name: str, records: list[Record], roles: list[str]) -> tuple[Cell, 
 
 
 def _device_table(caption: str, records: Iterable[Record], up: str) -> PageTable:
-    """Devices with links to their pages, from a page whose way to the report's folder is ``up``."""
+    """Devices with links to their pages; ``up`` is the path from the table's page to the report's folder."""
     return PageTable(
         name="devices",
         caption=caption,

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from clusterwright.report.drawing import Drawing
 
-FILTER_FROM_ROWS = 20  # a table that fits on a screen needs no filter
-FOLD_FROM_ROWS = 30  # report.css has how many rows of a folded table are seen
+FILTER_FROM_ROWS = 20  # a table without scrolling needs no filter
+FOLD_FROM_ROWS = 30  # report.css has the number of visible rows of a folded table
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table cell. ``style`` is what the style sheet has: number, code, long, prose, good, bad,
-    warning, quiet, head, line (which does not break), tick (a box to tick off).
+    """A table cell.
 
-    Two of them stand with a space between. ``href`` leads to another page of the report; ``anchor`` names the row, for
-    links to it.
+    ``style`` has classes of the style sheet, separated by spaces: number, code, long, prose, good, bad, warning, quiet,
+    head, line (unbroken), tick (a box to tick off). ``href`` links to another page of the report; ``anchor`` names the
+    row, for links to it.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """A table; ``note`` stands below it. ``is_worked_through`` keeps a list open whose every row is ticked off."""
+    """A table; ``note`` stands below it. ``is_worked_through`` keeps a list open for ticking off every row."""
 
     name: str
     caption: str
@@ -41,19 +41,20 @@ class PageTable:
     @property
     def heads(self) -> tuple[Cell, ...]:
         """The heads of the columns, at the right over figures."""
-        return tuple(
-            Cell(name, "number" if any(row[at].style == "number" for row in self.rows) else "")
-            for at, name in enumerate(self.columns)
-        )
+        heads = []
+        for index, name in enumerate(self.columns):
+            is_numeric = any(row[index].style == "number" for row in self.rows)
+            heads.append(Cell(name, "number" if is_numeric else ""))
+        return tuple(heads)
 
     @property
     def has_filter(self) -> bool:
-        """Whether the reader gets a field that narrows the rows."""
+        """True for tables with a field to filter the rows."""
         return len(self.rows) > FILTER_FROM_ROWS
 
     @property
     def folds(self) -> bool:
-        """Whether a screen shows the first rows until the reader asks for all; paper shows all."""
+        """True for tables folded on a screen until the reader opens them; paper shows all rows."""
         return len(self.rows) > FOLD_FROM_ROWS and not self.is_worked_through
 
 
@@ -87,12 +88,12 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The sources of a report: they stand at the foot of each page and each printed sheet."""
+    """The sources of a report, for the foot of each page and each printed sheet."""
 
     program: str
     source: str
     digest: str
-    """SHA-256 over the spec's files; "" where only a plan is known."""
+    """SHA-256 over the spec's files; "" if only a plan is known."""
     totals: str
 
     @property
@@ -104,9 +105,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A page of its own below the report's first: for a rack, a device, or a list that the first has no room for.
+    """A separate page below the report's first: for a rack, a device, or a list too long for the first.
 
-    ``up`` is the way from its folder to the report's: "" or "../". ``facts`` are what and its value, which may lead on.
+    ``up`` is the path from its folder to the report's: "" or "../". ``facts`` are pairs of a title and its value, which
+    may be a link.
     """
 
     title: str
@@ -119,7 +121,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The first page of the report; ``has_leaves`` says that others lie beside it."""
+    """The first page of the report; ``has_leaves`` marks a report with further pages."""
 
     title: str
     cluster: str
@@ -136,13 +138,13 @@ def number(value: float, digits: int = 0) -> Cell:
 
 
 def figure(value: float) -> Cell:
-    """A figure that may have a fraction: up to three digits after the point, none that say nothing."""
+    """A figure with up to three digits after the point, without trailing zeros."""
     text = f"{value:,.3f}"
     return Cell(text.rstrip("0").rstrip("."), "number")
 
 
 def power(watts: float) -> str:
-    """Watts in the unit in which people speak of as many."""
+    """Watts in W, kW or MW."""
     if watts < 1e3:
         return f"{watts:,.0f} W"
     return f"{watts / 1e3:,.1f} kW" if watts < 1e6 else f"{watts / 1e6:,.2f} MW"
@@ -166,12 +168,12 @@ def distance(metres: float) -> str:
 
 
 def code(text: str) -> Cell:
-    """A name as it is written in files."""
+    """A name from files, in the font of code."""
     return Cell(text, "code")
 
 
 def long_code(text: str) -> Cell:
-    """The same, where it may be longer than a column is wide: it breaks anywhere."""
+    """The same for long names: it breaks anywhere."""
     return Cell(text, "code long")
 
 

@@ -1,4 +1,4 @@
-"""How many ports a switch offers in the modes that its role uses, and how many of them carry a cable."""
+"""Offered ports of a switch in the modes of its role, and cabled ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def used_ports(plan: Plan) -> Mapping[str, Mapping[str, int]]:
-    """The ports that carry a cable, device by device: port name to speed in Gb/s. Management ports are left out."""
+    """The cabled ports, device by device: port name to speed in Gb/s. Management ports are left out."""
     ports_by_device: dict[str, dict[str, int]] = defaultdict(dict)
     for cable in plan.cables:
         for end in (cable.a, cable.b):
@@ -25,16 +25,20 @@ def used_ports(plan: Plan) -> Mapping[str, Mapping[str, int]]:
 
 
 def available_ports(model: HardwareModel, in_use: Mapping[str, int]) -> int:
-    """How many logical ports ``model`` offers when every block runs in the mode that ``in_use`` shows for it.
+    """Number of logical ports of ``model`` with every block in the mode of its ports ``in_use``.
 
     ``in_use`` maps port names to speeds in Gb/s. A block without a used port counts at the fastest speed in use, or in
-    its first mode when it has none at that speed, unless one of the two costs the other its cages.
+    its first mode if it has none at that speed, unless one of the two disables the other's cages.
     """
     fastest = max(in_use.values(), default=0)
-    modes = {block.name: mode for block in model.blocks if (mode := _mode_in_use(block, in_use)) is not None}
+    modes: dict[str, PortMode] = {}
+    for block in model.blocks:
+        mode_in_use = _mode_in_use(block, in_use)
+        if mode_in_use is not None:
+            modes[block.name] = mode_in_use
     for block in model.blocks:
         mode = block.mode(fastest) or block.modes[0]
-        disabled = {other.disables for other in modes.values()}
+        disabled = {used_mode.disables for used_mode in modes.values()}
         if block.name not in modes and block.name not in disabled and mode.disables not in modes:
             modes[block.name] = mode
     return sum(len(block.cages) * len(modes[block.name].subports) for block in model.blocks if block.name in modes)

@@ -20,7 +20,7 @@ _FONT_SIZE = 12
 
 
 def rack_drawing(kind: RackKind, rack_units: int, name: str) -> Drawing:
-    """The elevation of one kind of rack in a cabinet of ``rack_units`` units; it grows when its contents are higher."""
+    """The elevation of one kind of rack in a cabinet of ``rack_units`` units; taller contents make it grow."""
     units = max([rack_units, *(int(occupant.unit + occupant.units - 1 + 0.999) for occupant in kind.occupants)])
     bottom = _MARGIN + units * _UNIT_HEIGHT
     shapes: list[Shape] = [

@@ -1,4 +1,4 @@
-"""The rollouts of an audit log, each put together from its entries."""
+"""The rollouts of an audit log, reconstructed from its entries."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _KNOWN = {word: word for word in ("removed", "kept", "as given", "differs", "gon
 
 @dataclass(frozen=True, slots=True)
 class GateRecord:
-    """A gate of a rollout as it was approved; ``asks`` is "" in a record that was written before gates were in it.
+    """A gate of a rollout as approved; ``asks`` is "" in records older than gates.
 
-    ``asked`` counts devices and ``wrong`` those not well by it, over every wave that was gone through.
+    ``asked`` counts devices and ``wrong`` those that it reported unhealthy, over every executed wave.
     """
 
     gate: str
@@ -31,7 +31,7 @@ class GateRecord:
 class Attempt:
     """One pass through a wave: ``gates`` are the answers of the gates after it, as recorded.
 
-    ``failed`` maps devices to why they are not well, ``stopped`` is why the rollout ended there, "" where it went on.
+    ``failed`` maps devices to the cause, ``stopped`` is the reason for ending the rollout there, "" if it continued.
     """
 
     number: int
@@ -48,10 +48,9 @@ class Attempt:
 class Rollout:
     """One rollout, refresh or removal (``action``), its ``entries`` in order.
 
-    ``end`` is ``open`` when none says how it ended: it runs, or was killed. ``failed`` maps devices to why they failed,
-    without those that a later wave or attempt brought there. ``by`` and ``reason`` are those of everybody who started
-    it or had it go on. ``devices`` counts those that a refresh or removal was about, by what was found on them or
-    became of them.
+    ``end`` is ``open`` without a recorded end: the rollout runs, or was killed. ``failed`` maps devices to the cause,
+    except those updated by a later wave or attempt. ``by`` and ``reason`` are those of all starts and continuations.
+    ``devices`` counts the devices of a refresh or removal by their result.
     """
 
     name: str
@@ -73,52 +72,57 @@ class Rollout:
 
     @property
     def answers(self) -> tuple[Mapping[str, str], ...]:
-        """The overrides of all approvals: a rollout that went on may have got another one."""
-        every = chain.from_iterable(approval["answers"] for approval in self._approvals)
-        return tuple({(answer["what"], answer["reason"], answer["who"]): answer for answer in every}.values())
+        """The overrides of all approvals: a continued rollout may have got another one."""
+        answers = {}
+        for answer in chain.from_iterable(approval["answers"] for approval in self._approvals):
+            answers[answer["what"], answer["reason"], answer["who"]] = answer
+        return tuple(answers.values())
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """The waves in the order in which they were gone through; one that was done again is there again.
+        """The waves in order of execution; a repeated one appears again.
 
-        A record written before waves could be added says in its first line alone of which layer each one is.
+        A record older than added waves names the layer of each wave only in its first line.
         """
         planned = self.entries[0]["waves"]
         return tuple(_attempt(entry, planned) for entry in self.entries if entry["event"] == "wave")
 
     @property
     def questions(self) -> tuple[GateRecord, ...]:
-        """The gates of every approval, and those that answered, in the order in which they are asked."""
+        """The gates of every approval, and those with answers, in the order of their execution."""
         gates = chain.from_iterable(entry.get("gates", ()) for entry in self._approvals)
-        known = {gate["gate"]: gate for gate in gates}
-        answers = list(chain.from_iterable(attempt.gates.items() for attempt in self.attempts))
-        nothing = {"asks": "", "deadline_s": None, "budget": None}
-        return tuple(
-            GateRecord(
-                name,
-                **{field: known.get(name, nothing)[field] for field in nothing},
-                asked=sum(answer["asked"] for gate, answer in answers if gate == name),
-                wrong=sum(len(answer["wrong"]) for gate, answer in answers if gate == name),
+        approved = {gate["gate"]: gate for gate in gates}
+        answers_by_gate: dict[str, list[Mapping[str, Any]]] = {name: [] for name in approved}
+        for gate, answer in chain.from_iterable(attempt.gates.items() for attempt in self.attempts):
+            answers_by_gate.setdefault(gate, []).append(answer)
+        records = []
+        for name, answers in answers_by_gate.items():
+            gate = approved.get(name, {"asks": "", "deadline_s": None, "budget": None})
+            record = GateRecord(
+                gate=name,
+                asks=gate["asks"],
+                deadline_s=gate["deadline_s"],
+                budget=gate["budget"],
+                asked=sum(answer["asked"] for answer in answers),
+                wrong=sum(len(answer["wrong"]) for answer in answers),
             )
-            for name in dict.fromkeys((*known, *(name for name, _ in answers)))
-        )
+            records.append(record)
+        return tuple(records)
 
     @property
     def warnings(self) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-        """Warnings: the wave or the stack, the text, and the units that it is about."""
-        warnings_by_place: dict[tuple[str, str], list[str]] = {}
+        """Warnings: the wave or the stack, the text, and the affected units."""
+        units_by_warning: dict[tuple[str, str], list[str]] = {}
         for entry in self.entries:
-            places = [(f"wave {entry['wave']}", entry)] if entry["event"] == "wave" else []
-            places += [(stack["stack"], stack) for stack in entry["stacks"]] if entry["event"] == "ended" else []
-            for where, body in places:
+            for place, body in _places_of_warnings(entry):
                 for unit, lines in body.get("warnings", {}).items():
                     for line in lines:
-                        warnings_by_place.setdefault((where, line), []).append(unit)
-        return tuple((where, line, tuple(units)) for (where, line), units in warnings_by_place.items())
+                        units_by_warning.setdefault((place, line), []).append(unit)
+        return tuple((place, line, tuple(units)) for (place, line), units in units_by_warning.items())
 
     @property
     def left_out(self) -> tuple[tuple[str, str], ...]:
-        """The gates that an approval left out, each with why."""
+        """The gates left out by an approval, each with the reason."""
         skipped_gates = chain.from_iterable(entry.get("left_out", ()) for entry in self._approvals)
         return tuple(dict.fromkeys((gate["gate"], gate["why"]) for gate in skipped_gates))
 
@@ -127,8 +131,17 @@ class Rollout:
         return tuple(entry for entry in self.entries if entry["event"] in _APPROVED)
 
 
+def _places_of_warnings(entry: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The wave of an entry, or its stacks, by name; warnings are recorded there."""
+    if entry["event"] == "wave":
+        return [(f"wave {entry['wave']}", entry)]
+    if entry["event"] == "ended":
+        return [(stack["stack"], stack) for stack in entry["stacks"]]
+    return []
+
+
 def rollouts(entries: Iterable[Mapping[str, Any]]) -> tuple[Rollout, ...]:
-    """The rollouts in the order in which they began."""
+    """The rollouts in order of their beginning."""
     entries_by_name: dict[str, list[Mapping[str, Any]]] = {}
     for entry in entries:
         entries_by_name.setdefault(entry["rollout"], []).append(entry)

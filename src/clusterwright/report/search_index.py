@@ -1,6 +1,6 @@
 """The index of the report's search: names, addresses, GUIDs, MAC addresses, serial numbers and labels of every device.
 
-A browser reads nothing from a file beside a page but scripts, so the index is scripts: one for each pod.
+A browser loads only scripts from files beside a page, so the index is scripts: one for each pod.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class SearchIndex:
 
     @property
     def files(self) -> Mapping[str, Iterable[str]]:
-        """File name to the pieces of its text, made when they are read."""
+        """File name to the pieces of its text, made on reading."""
         return {f"search/{pod}.js": self._lines(records) for pod, records in self._devices.items()}
 
     def _lines(self, records: list[Record]) -> Iterator[str]:

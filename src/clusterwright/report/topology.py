@@ -1,6 +1,6 @@
 """A fabric in short: columns are the outermost groups, rows the levels of tiers, with counts instead of devices.
 
-Equal neighbours are told once, so that eight equal pods read as one pod, eight times.
+Equal neighbours are joined: eight equal pods read as one pod, eight times.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ class TopologyCell:
     kinds: frozenset[str]
     uplinks: Speeds
     planes: int
-    """Planes that the highest tier keeps apart; 1 elsewhere."""
+    """Planes separated by the highest tier; 1 elsewhere."""
 
     @property
     def count(self) -> int:
-        """How many devices it holds."""
+        """Number of its devices."""
         return sum(count for _, _, count in self.members)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """An outermost group; ``cells`` from the endpoints upwards. ``level`` is "" for what lies in no group."""
+    """An outermost group; ``cells`` from the endpoints upwards. ``level`` is "" for devices outside of groups."""
 
     name: str
     level: str
     cells: tuple[TopologyCell, ...]
     shares_nvlink: bool = False
-    """Whether its nodes are one NVLink domain."""
+    """True if its nodes are one NVLink domain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class Run:
 
     @property
     def count(self) -> int:
-        """How many columns it holds."""
+        """Number of its columns."""
         return len(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """A fabric: ``runs`` hold the rows below ``shared``, which are the rows that serve all columns, lowest first."""
+    """A fabric: ``runs`` hold the rows below ``shared``, the rows of all columns together, lowest first."""
 
     runs: tuple[Run, ...]
     rows_per_column: int
@@ -69,7 +69,7 @@ class Topology:
 
 
 def topology(plan: Plan, fabric: Fabric) -> Topology:
-    """The fabric's rows: row 0 the endpoints (nodes, or whatever a management port belongs to), then its levels.
+    """The fabric's rows: row 0 the endpoints (nodes, or the devices of management ports), then its levels.
 
     Tiers beside each other share a row.
     """
@@ -90,23 +90,31 @@ def topology(plan: Plan, fabric: Fabric) -> Topology:
         planes = len({device.plane for device in devices}) if apart else 1
         return TopologyCell(members=members, kinds=kinds, uplinks=links, planes=planes)
 
-    shared_from = next((row for row in range(1, len(rows)) if not any(device.pod for device in rows[row])), len(rows))
+    shared_from = _first_shared_row(rows)
     columns: dict[str, list[list[Device]]] = {}
     for row, devices in enumerate(rows[:shared_from]):
         for device in devices:
             columns.setdefault(device.pod, [[] for _ in range(shared_from)])[row].append(device)
     groups = plan.group_by_name
-    listed = [
-        Column(
+    listed = []
+    for pod, devices_by_row in columns.items():
+        column = Column(
             name=pod,
             level=groups[pod].level if pod else "",
-            cells=tuple(cell(row, here, pod) for row, here in enumerate(devices)),
-            shares_nvlink={nvlink_domain_of(plan, device) for device in devices[0]} == {pod},
+            cells=tuple(cell(row, devices, pod) for row, devices in enumerate(devices_by_row)),
+            shares_nvlink={nvlink_domain_of(plan, device) for device in devices_by_row[0]} == {pod},
         )
-        for pod, devices in columns.items()
-    ]
+        listed.append(column)
     shared = tuple(cell(row, rows[row], "") for row in range(shared_from, len(rows)))
     return Topology(tuple(_runs(listed)), shared_from, shared)
+
+
+def _first_shared_row(rows: list[list[Device]]) -> int:
+    """The lowest row above the endpoints without devices of pods; the number of rows if there is none."""
+    for row in range(1, len(rows)):
+        if not any(device.pod for device in rows[row]):
+            return row
+    return len(rows)
 
 
 def _rows(plan: Plan, fabric: Fabric) -> list[list[Device]]:

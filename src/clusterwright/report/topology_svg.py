@@ -1,6 +1,6 @@
-"""The picture of a fabric: the highest tier on top, a frame for each pod that is shown, links as labelled bundles.
+"""The picture of a fabric: the highest tier on top, a frame for each shown pod, links as labelled bundles.
 
-A fabric of equal pods shows the first two, a gap and the last; where pods differ, each kind is one frame in a stack.
+A fabric of equal pods shows the first two, a gap and the last; if pods differ, each kind is one frame in a stack.
 The left margin has the sums over all pods.
 """
 
@@ -27,7 +27,7 @@ _PADDING = 10
 _FRAME_TITLE = 34
 _GAP_WIDTH = 110
 _SPACING = 18
-_WANTED_WIDTH = 1110  # what a wide screen has room for
+_WANTED_WIDTH = 1110  # fits a wide screen
 _WIDEST_COLUMN = 300
 _MOST_FRAMES = 6
 _NAME_SIZE = 15
@@ -37,7 +37,7 @@ _STRANDS = (-0.3, 0.0, 0.3)
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A frame from left to right: ``stands_for`` columns like ``column``; a gap when that is None."""
+    """A frame from left to right, for ``stands_for`` columns like ``column``; a gap if that is None."""
 
     column: Column | None
     title: str
@@ -52,7 +52,7 @@ class _Slot:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Where rows are: row 0 (the endpoints) at the bottom; from ``shared_from`` on a row is one box over all frames."""
+    """Places of rows: row 0 (the endpoints) at the bottom; from ``shared_from`` on a row is one box over all frames."""
 
     count: int
     shared_from: int
@@ -95,7 +95,7 @@ def topology_drawing(plan: Plan, fabric: Fabric) -> Drawing:
     return Drawing(
         name=f"fabric-{fabric.name}",
         title=f"Topology of the {fabric.name} fabric",
-        description=_told(view),
+        description=_description(view),
         width=round(right + _MARGIN),
         height=round(rows.frame_bottom + _MARGIN),
         shapes=tuple(shapes),
@@ -163,7 +163,7 @@ def _name(cell: TopologyCell) -> str:
 
 
 def _detail(cell: TopologyCell) -> str:
-    """The model where there is one, else the roles; a list too long to read becomes its length."""
+    """The model of a single role, else the roles; a list too long to read becomes its length."""
     roles = list(dict.fromkeys(role for role, _, _ in cell.members))
     models = list(dict.fromkeys(model for _, model, _ in cell.members))
     words, noun = (models, "models") if len(roles) == 1 else (roles, "roles")
@@ -188,7 +188,7 @@ def _frame(slot: _Slot, column: Column, rows: _Rows, joins_shared: bool) -> Iter
     for row in filled:
         cell = column.cells[row]
         y = rows.top_of(row)
-        above = next((other for other in filled if other > row), None)
+        above = min((upper for upper in filled if upper > row), default=None)
         if above is not None:
             bottom_of_above = rows.top_of(above) + _BOX_HEIGHT
             yield from _bundle(slot.centre, y, bottom_of_above, spread=spread, text=_bundle_text(slot, cell))
@@ -235,7 +235,7 @@ def _gap(slot: _Slot, rows: _Rows) -> Iterator[Shape]:
 
 
 def _sums(view: Topology) -> list[tuple[int, str, str]]:
-    """For each row: its number, its devices over all columns, and the links that leave it upwards."""
+    """For each row: its number, its devices over all columns, and the number of its uplinks."""
     sums = []
     for row in range(view.rows_per_column):
         members: Counter[str] = Counter()
@@ -257,20 +257,21 @@ def _sums(view: Topology) -> list[tuple[int, str, str]]:
 
 
 def _sum_name(members: Counter[str]) -> str:
-    """Devices of a row by role, such as leaves of two generations; one number where many roles would not be read."""
+    """Devices of a row by role, such as leaves of two generations; their total if there are too many roles to read."""
     if len(members) > _MOST_ROLES:
         return f"{members.total():,} devices"
     return " + ".join(f"{count:,} {role}" for role, count in members.items())
 
 
-def _told(view: Topology) -> str:
+def _description(view: Topology) -> str:
     parts = []
     for run in view.runs:
-        rows = "; ".join(_cell_told(cell) for cell in run.columns[0].cells if cell.members)
+        rows = "; ".join(_cell_text(cell) for cell in run.columns[0].cells if cell.members)
         parts.append(f"{run.count:,} × {run.columns[0].level or 'outside the groups'}, each with {rows}.")
-    parts += [f"Above: {_cell_told(cell)}." for cell in view.shared]
+    parts += [f"Above: {_cell_text(cell)}." for cell in view.shared]
     return " ".join(parts)
 
 
-def _cell_told(cell: TopologyCell) -> str:
-    return _name(cell) + (f", {links_text(cell.uplinks)} upwards" if cell.uplinks else "")
+def _cell_text(cell: TopologyCell) -> str:
+    uplinks = f", {links_text(cell.uplinks)} upwards" if cell.uplinks else ""
+    return f"{_name(cell)}{uplinks}"

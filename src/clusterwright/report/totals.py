@@ -1,4 +1,4 @@
-"""Totals that people ask for first: tiers with their bandwidth, racks by kind with their power, the bill of cabling."""
+"""Totals of a plan: tiers with their bandwidth, racks by kind with their power, the bill of cabling."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 class TierTotals:
     """One tier of a fabric.
 
-    ``links`` are the links to what lies below it. ``oversubscription`` is the bandwidth
-    of all NICs at or below the tier over that of its uplinks, None at the top. ``bisection_tbps`` is what crosses
-    between two halves of the cluster by way of this tier: half of the smallest sum of links up to here, because the
-    links of a Clos spread evenly. ``bisection_share`` compares it with half of all NICs, which is full bisection; at
-    most 1.
+    ``links`` are the links down. ``oversubscription`` is the bandwidth of all NICs at or below the tier over that of
+    its uplinks, None at the top. ``bisection_tbps`` is the traffic between two halves of the cluster through this tier:
+    half of the smallest sum of links up to here, because the links of a Clos spread evenly. ``bisection_share`` is its
+    ratio to half of all NICs, which is full bisection; at most 1.
     """
 
     fabric: str
@@ -43,7 +42,7 @@ class TierTotals:
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """A place in a rack: lowest unit, height in rack units, role and model, and the number of equal devices there."""
+    """A place in a rack: lowest unit, height in rack units, role and model of its device."""
 
     unit: float
     units: float
@@ -53,9 +52,9 @@ class Occupant:
 
 @dataclass(frozen=True, slots=True)
 class RackKind:
-    """Racks with the same contents: how many, the first one's name, the contents from the bottom up.
+    """Racks with the same contents: their number, the first one's name, the contents from the bottom up.
 
-    Power and weight are those of one rack's equipment; ``assumed`` says whether a model in it has an assumed figure.
+    Power and weight are those of one rack's equipment; ``assumed`` marks contents with an assumed figure.
     """
 
     count: int
@@ -68,7 +67,7 @@ class RackKind:
 
 @dataclass(frozen=True, slots=True)
 class CableTotals:
-    """Cables that can be ordered as one line."""
+    """Cables to order as one line."""
 
     fabric: str
     medium: str
@@ -92,12 +91,12 @@ def tier_totals(plan: Plan) -> tuple[TierTotals, ...]:
         order = plan.tier_orders[fabric.name]
         narrowest: list[int] = []
         for index, tier in enumerate(fabric.tiers):
-            # Of a tier beside others, the NICs that are attached there, below it or above it.
-            on_way = [other for other in range(len(fabric.tiers)) if order.is_on_way(index, other)]
-            all_nics = sum(nics[fabric.name, other] for other in on_way)
+            # NICs of the tiers below or above this one; those of tiers beside it take other paths.
+            on_path = [position for position in range(len(fabric.tiers)) if order.is_on_way(index, position)]
+            all_nics = sum(nics[fabric.name, position] for position in on_path)
             links = speeds[fabric.name, tier.role]
             gbps = sum(speed * count for speed, count in links.items())
-            # NICs that attach higher up are not narrowed by the tiers below them.
+            # NICs attached higher up are not limited by the tiers below them.
             lowers = order.next_below(index)
             climbing = sum(narrowest[lower] for lower in lowers) + nics[fabric.name, index]
             narrowest.append(min(gbps, climbing) if lowers else gbps)
@@ -129,7 +128,8 @@ def rack_kinds(plan: Plan) -> tuple[RackKind, ...]:
             contents[device.rack].append(device)
     kinds: dict[tuple[Occupant, ...], list[str]] = defaultdict(list)
     for rack, devices in contents.items():
-        kinds[tuple(sorted((_occupant(plan, device) for device in devices), key=_from_bottom))].append(rack)
+        occupants = sorted((_occupant(plan, device) for device in devices), key=_from_bottom)
+        kinds[tuple(occupants)].append(rack)
     kinds_of_racks = [_rack_kind(plan.spec.catalogue, occupants, racks) for occupants, racks in kinds.items()]
     return tuple(sorted(kinds_of_racks, key=lambda kind: -kind.count))
 
@@ -143,7 +143,7 @@ def cable_totals(plan: Plan) -> tuple[CableTotals, ...]:
 
 
 def power_w(plan: Plan) -> int:
-    """The power of all devices together, in watts, as the catalogue rates them."""
+    """The rated power of all devices together, in watts."""
     counts = Counter(device.model for device in plan.devices)
     return sum(plan.spec.catalogue[model].power_w * count for model, count in counts.items())
 

@@ -21,10 +21,8 @@ _SEVERITY_STYLE = {Severity.ERROR: "bad", Severity.WARNING: "warning", Severity.
 
 
 def is_met(expectation: Expectation, planned: float | None) -> bool:
-    """Whether a planned figure lies within the expectation's relative tolerance; rounding errors are forgiven."""
-    if planned is None:
-        return False
-    return expectation.is_met(planned)
+    """Whether a planned figure lies within the expectation's relative tolerance, apart from rounding errors."""
+    return planned is not None and expectation.is_met(planned)
 
 
 def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
@@ -32,18 +30,15 @@ def expectations_section(plan: Plan, planned: Mapping[str, float]) -> Section:
     rows = []
     for expectation in plan.spec.expectations:
         value = planned.get(expectation.figure)
+        if expectation.tolerance:
+            tolerance = f"± {expectation.tolerance * 100:g} %"
+        else:
+            tolerance = "exact" if expectation.value is not None else ""
         rows.append(
             (
                 code(expectation.figure),
                 figure(expectation.value) if expectation.value is not None else Cell(expectation.words, "number"),
-                Cell(
-                    f"± {expectation.tolerance * 100:g} %"
-                    if expectation.tolerance
-                    else "exact"
-                    if expectation.value is not None
-                    else "",
-                    "number",
-                ),
+                Cell(tolerance, "number"),
                 Cell("not in the plan", "number") if value is None else figure(value),
                 Cell("met", "good") if is_met(expectation, value) else Cell("not met", "bad"),
                 Cell(expectation.source or f"assumed: {expectation.assumed}"),
@@ -111,30 +106,32 @@ def exceptions_section(plan: Plan) -> Section:
 
 
 def _added_config(plan: Plan) -> tuple[Block, ...]:
-    """Lines for switches that are written by hand, with the reasons, and the unread ones that the spec vouches for."""
-    rows = tuple(
-        (
-            code(added.device or added.role or added.fabric or ""),
-            code(added.file or "–"),
-            code("; ".join(added.lines) or json.dumps(added.merge)),
-            Cell(added.reason),
-            Cell(
-                "; ".join(f"{unread_line.line.strip()}: {unread_line.because}" for unread_line in added.unread) or "–"
-            ),
+    """Handwritten lines for switches with their reasons, and their unread lines with the reason in the spec."""
+    rows = []
+    for added in plan.spec.extra_config:
+        reasons = [f"{unread.line.strip()}: {unread.because}" for unread in added.unread]
+        rows.append(
+            (
+                code(added.device or added.role or added.fabric or ""),
+                code(added.file or "–"),
+                code("; ".join(added.lines) or json.dumps(added.merge)),
+                Cell(added.reason),
+                Cell("; ".join(reasons) or "–"),
+            )
         )
-        for added in plan.spec.extra_config
-    )
+    if not rows:
+        return ()
     heads = ("Where", "File", "What", "Reason", "Vouched for")
-    table = PageTable(name="extra-config", caption="Configuration beyond what is derived", columns=heads, rows=rows)
-    return (Block(heading="", text="", drawings=(), tables=(table,)),) if rows else ()
+    table = PageTable(
+        name="extra-config", caption="Configuration beyond what is derived", columns=heads, rows=tuple(rows)
+    )
+    return (Block(heading="", text="", drawings=(), tables=(table,)),)
 
 
 def assumptions_section(plan: Plan) -> Section:
-    """Everything marked as assumed, with its reason: in the spec, and in the catalogue entries that the plan uses."""
-    rows = [
-        (Cell("spec"), code(place), Cell(reason))
-        for place, reason in _assumed_in(plan.spec.document.data, (), plan.spec.document.data)
-    ]
+    """Everything marked as assumed, with its reason: in the spec, and in the used catalogue entries."""
+    data = plan.spec.document.data
+    rows = [(Cell("spec"), code(place), Cell(reason)) for place, reason in _assumed_in(data, (), data)]
     for name in dict.fromkeys(device.model for device in plan.devices):
         rows += [(Cell("catalogue"), code(name), Cell(reason)) for reason in plan.spec.catalogue[name].assumed]
     if not rows:

@@ -1,6 +1,6 @@
 """The chapter on promises and data: mounts, datasets, keys and secrets.
 
-Secrets by where they come from alone: no value is read, and none is known here.
+Secrets are listed by their source only: no value is read or known here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def data_section(plan: Plan) -> Section | None:
-    """Every table that the spec has something for; None when there is none."""
+    """Tables of promises, mounts, datasets, keys and secrets; None if the spec has none of them."""
     spec = plan.spec
     tables = (
         PageTable(
@@ -38,7 +38,7 @@ def data_section(plan: Plan) -> Section | None:
             name="node-keys",
             caption="Files and realms that nodes prove themselves with",
             columns=("What", "Value"),
-            rows=tuple((Cell(what), code(value)) for what, value in _proofs(spec.encryption)),
+            rows=tuple((Cell(title), code(value)) for title, value in _proofs(spec.encryption)),
         ),
         PageTable(
             name="collectors",
@@ -107,9 +107,10 @@ def _mount(mount: Mount) -> tuple[Cell, ...]:
 
 
 def _why(protection: Protection) -> str | None:
-    """Why nothing protects a mount, and who said so."""
-    who = f" ({protection.owner})" if protection.owner is not None else ""
-    return protection.reason and protection.reason + who
+    """The reason for an unprotected mount, with its owner."""
+    if protection.reason is None or protection.owner is None:
+        return protection.reason
+    return f"{protection.reason} ({protection.owner})"
 
 
 def _dataset(dataset: Dataset) -> tuple[Cell, ...]:

@@ -12,16 +12,16 @@ from clusterwright.report.page import Block, Cell, PageTable, code, number
 if TYPE_CHECKING:
     from clusterwright.report.rollout_history import Attempt, GateRecord, Rollout
 
-_SHOWN = 20  # complaints of a rollout; the record has all
-_LONGEST = 200  # characters of one: a node that lacks its GPUs has a page of them
+_SHOWN = 20  # complaints shown of a rollout; the record has all
+_LONGEST = 200  # characters of one: a node without its GPUs has a page of them
 _COUNTS, _IS_TOLD = Cell("yes", "bad"), Cell("no", "quiet")
 _NOTHING = "–"
 
 
 def gates_block(rollout: Rollout) -> Block | None:
-    """The gates of a rollout, their answers wave by wave, and which devices were not well; None without waves.
+    """The gates of a rollout, their answers wave by wave, and unhealthy devices; None without waves.
 
-    A gate that was left out stands among the others, with why.
+    Skipped gates are listed with the others, with the reason.
     """
     if not rollout.waves:
         return None
@@ -85,15 +85,13 @@ def _answer(answer: Mapping[str, Any] | None) -> Cell:
     if not answer["asked"]:
         return Cell("none to ask", "quiet")
     wrong = len(answer["wrong"])
-    return (
-        Cell(f"{wrong:,} of {answer['asked']:,} not well", "bad")
-        if wrong
-        else Cell(f"{answer['asked']:,} well", "good")
-    )
+    if wrong:
+        return Cell(f"{wrong:,} of {answer['asked']:,} not well", "bad")
+    return Cell(f"{answer['asked']:,} well", "good")
 
 
 def _complaints(attempt: Attempt) -> Iterator[tuple[Cell, ...]]:
-    """Devices that did not take their files, complaints of each gate, and notes that do not count."""
+    """Devices without their files, complaints of each gate, and notes without effect on the budget."""
     by_gate = set(chain.from_iterable(answer["wrong"] for answer in attempt.gates.values()))
     wave = Cell(f"{attempt.number}")
     for device, why in attempt.failed.items():
@@ -108,8 +106,8 @@ def _complaints(attempt: Attempt) -> Iterator[tuple[Cell, ...]]:
 
 
 def _complaint_table(rollout: Rollout, rows: list[tuple[Cell, ...]]) -> PageTable:
-    left = max(len(rows) - _SHOWN, 0)
-    more = f"{left:,} more, and all" if left else "All"
+    remaining = max(len(rows) - _SHOWN, 0)
+    more = f"{remaining:,} more, and all" if remaining else "All"
     return PageTable(
         name=f"complaints-{rollout.name}",
         caption="Devices that were not well, and what was told",

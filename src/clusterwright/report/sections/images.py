@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def images_section(plan: Plan) -> Section | None:
-    """Bytes that nodes fetch, image by image, and the racks of every boot server; None where nothing boots over it."""
+    """Bytes fetched by nodes, image by image, and the racks of every boot server; None without network boot."""
     images = fetched(plan)
     if not images:
         return None

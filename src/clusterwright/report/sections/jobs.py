@@ -1,4 +1,4 @@
-"""The chapters on jobs: every variable of NCCL and PyTorch with its origin, and where the spec's jobs would run."""
+"""The chapters on jobs: every variable of NCCL and PyTorch with its origin, and the placement of the spec's jobs."""
 
 from __future__ import annotations
 
@@ -18,25 +18,23 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
     from clusterwright.spec.workload import Job
 
-SEED = 1  # of the random placement that is shown beside the planned one
+SEED = 1  # of the random placement, shown for comparison
 
 
 def nccl_section(plan: Plan) -> Section | None:
-    """Each variable, its value, the line of the spec that it follows from, and why; None without profiles."""
+    """Each variable, its value, its line in the spec, and the reason; None without profiles."""
     profiles = plan.spec.nccl_profiles
     if not profiles:
         return None
-    uses = "; ".join(
-        f"{', '.join(profile.nodes)} on {profile.fabric}, NCCL {profile.version}"
-        + (f" and PyTorch {profile.pytorch}" if profile.pytorch else "")
-        for profile in profiles
-    )
-    text = f"For {uses}. Each value follows from the line of the spec beside it."
-    tables = tuple(
-        _settings_table(plan, settings, f"nccl-settings-{index}", node)
-        for index, (settings, node) in enumerate(settings_by_node(plan).items())
-    )
-    return Section("nccl", "NCCL and PyTorch", (Block(heading="", text=text, drawings=(), tables=tables),))
+    uses = []
+    for profile in profiles:
+        pytorch = f" and PyTorch {profile.pytorch}" if profile.pytorch else ""
+        uses.append(f"{', '.join(profile.nodes)} on {profile.fabric}, NCCL {profile.version}{pytorch}")
+    text = f"For {'; '.join(uses)}. Each value follows from the line of the spec beside it."
+    tables = []
+    for index, (settings, node) in enumerate(settings_by_node(plan).items()):
+        tables.append(_settings_table(plan, settings, f"nccl-settings-{index}", node))
+    return Section("nccl", "NCCL and PyTorch", (Block(heading="", text=text, drawings=(), tables=tuple(tables)),))
 
 
 def _settings_table(plan: Plan, settings: tuple[Setting, ...], name: str, node: str) -> PageTable:
@@ -57,7 +55,7 @@ def _settings_table(plan: Plan, settings: tuple[Setting, ...], name: str, node: 
 
 
 def jobs_section(plan: Plan) -> Section | None:
-    """Bytes of a step by the layer that they cross, for each job, as placed and as a scheduler without a map would."""
+    """Bytes of a step by the layer crossed, for each job: as placed, and as placed by a scheduler without topology."""
     if not plan.spec.jobs:
         return None
     blocks = tuple(_job_block(plan, job) for job in plan.spec.jobs)
@@ -89,10 +87,11 @@ def _job_block(plan: Plan, job: Job) -> Block:
 
 def _layer_rows(room: Room, placements: tuple[Placement, ...]) -> tuple[tuple[Cell, ...], ...]:
     by_placement = [placement.bytes_by_layer() for placement in placements]
-    return tuple(
-        (Cell(_layer(name)), *(number(layers[index] / 1e9) if layers else Cell("–") for layers in by_placement))
-        for index, name in enumerate(room.layers)
-    )
+    rows = []
+    for index, name in enumerate(room.layers):
+        cells = [number(layers[index] / 1e9) if layers else Cell("–") for layers in by_placement]
+        rows.append((Cell(_layer(name)), *cells))
+    return tuple(rows)
 
 
 def _layer(name: str) -> str:

@@ -38,7 +38,7 @@ def fabrics_section(plan: Plan, tiers: tuple[TierTotals, ...]) -> Section:
 
 
 def addresses_section(plan: Plan) -> Section:
-    """Address pools and how much of them is used."""
+    """Address pools and their use."""
     used: Counter[tuple[str, str]] = Counter()
     for device in plan.devices:
         if device.loopback is not None:
@@ -94,20 +94,18 @@ def isolation_section(plan: Plan) -> Section:
         ),
         note=_WHO_ENFORCES,
     )
+    matrix_rows = []
+    for source in zones:
+        cells = [Cell(source.name, "head")]
+        for target in zones:
+            flows_between = [f for f in plan.spec.flows if (f.source, f.target) == (source.name, target.name)]
+            cells.append(_matrix_cell(flows_between))
+        matrix_rows.append(tuple(cells))
     matrix = PageTable(
         name="flow-matrix",
         caption="From (rows) to (columns)",
         columns=("From \\ to", *(zone.name for zone in zones)),
-        rows=tuple(
-            (
-                Cell(source.name, "head"),
-                *(
-                    _matrix_cell(f for f in plan.spec.flows if (f.source, f.target) == (source.name, target.name))
-                    for target in zones
-                ),
-            )
-            for source in zones
-        ),
+        rows=tuple(matrix_rows),
         note="Whatever is not listed is denied.",
     )
     flows = PageTable(
@@ -128,18 +126,13 @@ def isolation_section(plan: Plan) -> Section:
             for flow in plan.spec.flows
         ),
     )
-    return Section(
-        "isolation",
-        "Zones and flows",
-        tuple(
-            Block(heading="", text="", drawings=(), tables=(table,))
-            for table in (zone_table, matrix, flows, _needs(plan))
-        ),
-    )
+    tables = (zone_table, matrix, flows, _needs(plan))
+    blocks = tuple(Block(heading="", text="", drawings=(), tables=(table,)) for table in tables)
+    return Section("isolation", "Zones and flows", blocks)
 
 
 def _needs(plan: Plan) -> PageTable:
-    """The traffic that machines need, which flows are checked against."""
+    """The traffic needed by machines; flows are checked against it."""
     needs = needs_of(plan.spec, {device.name: device.node_group for device in plan.devices})
     rows = ((need.who.name, need.whom.name, need.port, need.why, need.unit, need.booting) for need in needs)
     return PageTable(
@@ -155,7 +148,7 @@ def _needs(plan: Plan) -> PageTable:
 
 
 def enforced_by(enforcement: ZoneEnforcement) -> str:
-    """Who enforces a zone, in the words of ``clusterwright verify --check isolation``; "" without hosts."""
+    """The enforcement of a zone, in the words of ``clusterwright verify --check isolation``; "" without hosts."""
     filtering, trusting = enforcement.filtering, enforcement.trusting
     parts = [f"hosts and edges ({plural(len(filtering), 'host')})"] if filtering else []
     if trusting:
@@ -164,7 +157,7 @@ def enforced_by(enforcement: ZoneEnforcement) -> str:
 
 
 def _fabric_block(plan: Plan, fabric: Fabric, tiers: tuple[TierTotals, ...]) -> Block:
-    here = [tier for tier in tiers if tier.fabric == fabric.name]
+    fabric_tiers = [tier for tier in tiers if tier.fabric == fabric.name]
     table = PageTable(
         name=f"tiers-{fabric.name}",
         caption=f"Tiers of {fabric.name}",
@@ -179,7 +172,7 @@ def _fabric_block(plan: Plan, fabric: Fabric, tiers: tuple[TierTotals, ...]) -> 
             "Bisection",
             "Of full bisection",
         ),
-        rows=tuple(_tier_row(tier) for tier in reversed(here)),
+        rows=tuple(_tier_row(tier) for tier in reversed(fabric_tiers)),
     )
     return Block(
         heading=fabric.name,
@@ -210,7 +203,7 @@ def _percent(share: float) -> str:
 
 
 def _pool_size(bits: int) -> str:
-    """IPv6 pools are written as powers of two: their sizes have twenty digits."""
+    """The size of a pool; IPv6 pools as powers of two, because their sizes have twenty digits."""
     return f"{2**bits:,}" if bits <= 24 else f"2^{bits}"
 
 

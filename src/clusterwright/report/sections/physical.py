@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clusterwright.spec.hardware.models import HardwareModel
 
 _MOST_ELEVATIONS = 6
-_MOST_RACK_ROWS = 400  # more racks than this are told pod by pod; devices.csv has each
+_MOST_RACK_ROWS = 400  # more racks are summed up pod by pod; devices.csv has each
 
 
 def racks_section(plan: Plan, kinds: tuple[RackKind, ...]) -> Section:
@@ -25,9 +25,9 @@ def racks_section(plan: Plan, kinds: tuple[RackKind, ...]) -> Section:
         for index, kind in enumerate(standing[:_MOST_ELEVATIONS])
     )
     more = len(standing) - len(drawings)
-    text = "The most frequent kinds of rack, from the front." + (
-        f" {plural(more, 'further kind')} of rack {'is' if more == 1 else 'are'} in the table." if more else ""
-    )
+    text = "The most frequent kinds of rack, from the front."
+    if more:
+        text += f" {plural(more, 'further kind')} of rack {'is' if more == 1 else 'are'} in the table."
     kind_table = PageTable(
         name="rack-kinds",
         caption="Kinds of rack",
@@ -59,7 +59,7 @@ def cabling_section(plan: Plan) -> Section:
         columns=("Fabric", "Medium", "Speed", "Length", "Cables", "Length together"),
         rows=tuple(rows),
         note=f"{plural(sum(cables.count for cables in bill), 'cable')} in all, {out_of_service:,} of them out of"
-        " service. cables.csv lists every one in the order in which the floor lays them: rack, unit, port.",
+        " service. cables.csv lists every one in the order of laying: rack, unit, port.",
     )
     return Section("cabling", "Cabling", (Block(heading="", text="", drawings=(), tables=(table,)),))
 
@@ -90,7 +90,7 @@ def _cable_row(cables: CableTotals) -> tuple[Cell, ...]:
 
 
 def _places_table(plan: Plan) -> PageTable:
-    """Rack by rack, or pod by pod where there are too many racks to read."""
+    """Racks, or pods if there are too many racks to read."""
     racks = {device.rack for device in plan.devices if device.rack}
     by_rack = len(racks) <= _MOST_RACK_ROWS
     catalogue = plan.spec.catalogue
@@ -162,4 +162,4 @@ def _cages(model: HardwareModel) -> tuple[str, ...]:
     for block in model.blocks:
         modes = ", ".join(f"{mode.name} ({len(mode.subports)} at {mode.speed_gbps} Gb/s)" for mode in block.modes)
         counts[f"{block.connector}: {modes}"] += len(block.cages)
-    return tuple(f"{count:,} {what}" for what, count in counts.items())
+    return tuple(f"{count:,} {cages}" for cages, count in counts.items())

@@ -18,7 +18,7 @@ _SHOWN = 3  # counterexamples and notes of a claim; verify has all of them
 class ProvenClaim:
     """A claim with its answer, in verify's words: ``proven``, ``refuted``, or why it is neither.
 
-    ``open`` is what contradicts it or keeps it from being judged.
+    ``open`` lists counterexamples, and reasons for an undecided claim.
     """
 
     name: str
@@ -30,12 +30,12 @@ class ProvenClaim:
 
     @property
     def style(self) -> str:
-        """How its answer is shown."""
+        """The style of the answer's cell."""
         return {"proven": "good", "REFUTED": "bad"}.get(self.answer, "warning")
 
 
 def proofs_section(claims: tuple[ProvenClaim, ...] | None) -> Section:
-    """Claim by claim; ``claims`` is None where nobody asked for proofs."""
+    """Claim by claim; ``claims`` is None for a report without proofs."""
     if claims is None:
         return Section("proofs", "Proofs", (Block("", _NOT_ASKED),))
     counts = Counter(claim.answer if claim.answer in ("proven", "REFUTED") else "neither" for claim in claims)
@@ -60,7 +60,7 @@ def proofs_section(claims: tuple[ProvenClaim, ...] | None) -> Section:
 
 
 def proofs_card(claims: tuple[ProvenClaim, ...] | None) -> Card:
-    """How many claims were proven, of how many."""
+    """The number of proven claims."""
     if claims is None:
         return Card("Proofs", "not asked", "report --prove asks")
     refuted = sum(claim.answer == "REFUTED" for claim in claims)
@@ -70,4 +70,7 @@ def proofs_card(claims: tuple[ProvenClaim, ...] | None) -> Card:
 
 def _open(claim: ProvenClaim) -> str:
     more = len(claim.open) - _SHOWN
-    return " ".join([*claim.open[:_SHOWN], *([f"And {more:,} more."] if more > 0 else [])]) or "–"
+    sentences = [*claim.open[:_SHOWN]]
+    if more > 0:
+        sentences.append(f"And {more:,} more.")
+    return " ".join(sentences) or "–"

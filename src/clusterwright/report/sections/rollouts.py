@@ -9,11 +9,13 @@ from clusterwright.report.page import Block, Cell, PageTable, Section, plural
 from clusterwright.report.sections.gates import gates_block
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from clusterwright.report.rollout_history import Rollout
 
 _COLUMNS = ("Rollout", "Action", "Began", "By", "Why", "Git revision", "Manifest", "Waves", "Devices", "Seconds", "End")
-_DETAILED = 10  # rollouts whose waves are shown: a log of years would fill the page
-_WARNINGS = 40  # lost execution nodes are told for each rack that they worked for
+_DETAILED = 10  # rollouts shown wave by wave: a log of years would fill the page
+_WARNINGS = 40  # a lost execution node has a warning for each of its racks
 _STYLES = {"done": "good", "stopped": "bad", "aborted": "warning", "paused": "warning", "open": "warning"}
 
 
@@ -32,18 +34,16 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
     warned: list[tuple[Cell, ...]] = []
     for rollout in newest:
         name = Cell(rollout.name, "code")
-        overrides += [
-            (name, Cell(answer["what"]), Cell(answer["reason"]), Cell(answer["who"])) for answer in rollout.answers
-        ]
-        warned += [(name, Cell(where), Cell(and_more(units, 1)), Cell(line)) for where, line, units in rollout.warnings]
+        overrides += [(name, *_override_cells(answer)) for answer in rollout.answers]
+        warned += [(name, Cell(place), Cell(and_more(units, 1)), Cell(line)) for place, line, units in rollout.warnings]
     overridden = PageTable(
         name="overrides",
-        caption="What somebody answered for",
+        caption="Overrides and their owners",
         columns=("Rollout", "What", "Why", "Who"),
         rows=tuple(overrides),
     )
-    left = max(len(warned) - _WARNINGS, 0)
-    note = f"{left:,} more: clusterwright audit show ROOT ROLLOUT" if left else ""
+    remaining = max(len(warned) - _WARNINGS, 0)
+    note = f"{remaining:,} more: clusterwright audit show ROOT ROLLOUT" if remaining else ""
     warnings = PageTable(
         name="warnings",
         caption="What was warned of",
@@ -52,12 +52,21 @@ def rollouts_section(rollouts: tuple[Rollout, ...]) -> Section | None:
         note=note,
     )
     text = f"{plural(len(rollouts), 'rollout')} in the audit log, whose chain is unbroken."
-    in_waves = [block for rollout in newest if (block := gates_block(rollout)) is not None]
+    blocks = [gates_block(rollout) for rollout in newest]
+    in_waves = [block for block in blocks if block is not None]
     if len(in_waves) > _DETAILED:
         text += f" Of the {len(in_waves):,} that went in waves the last {_DETAILED} are shown wave by wave."
-    more = (*((overridden,) if overrides else ()), *((warnings,) if warned else ()))
-    first = Block("", text, tables=(table, *more))
+    tables = [table]
+    if overrides:
+        tables.append(overridden)
+    if warned:
+        tables.append(warnings)
+    first = Block("", text, tables=tuple(tables))
     return Section("rollouts", "Rollouts", (first, *in_waves[:_DETAILED]))
+
+
+def _override_cells(answer: Mapping[str, str]) -> tuple[Cell, ...]:
+    return Cell(answer["what"]), Cell(answer["reason"]), Cell(answer["who"])
 
 
 def _row(rollout: Rollout) -> tuple[Cell, ...]:
@@ -82,7 +91,7 @@ def _revision(rollout: Rollout) -> str:
 
 
 def _devices(rollout: Rollout) -> str:
-    """The devices' results: those that failed in waves, or all of a refresh or removal."""
+    """The devices' results: failed ones of waves, or all of a refresh or removal."""
     if rollout.failed:
         return f"{len(rollout.failed)} failed"
-    return ", ".join(f"{count:,} {what}" for what, count in rollout.devices.items())
+    return ", ".join(f"{count:,} {result}" for result, count in rollout.devices.items())

@@ -1,7 +1,7 @@
-"""The chapter on load balancing: why the NCCL profile has the number of queue pairs that it has.
+"""The chapter on load balancing: the effect of the NCCL profile's number of queue pairs.
 
-A reduced simulation, so that the report stays quick: one ring over one pod (or whatever the outermost group is), a few
-seeds. ``clusterwright simulate`` asks anything else.
+A reduced simulation keeps the report quick: one ring over one pod (or another outermost group), a few seeds.
+``clusterwright simulate`` runs other cases.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _QUEUE_PAIRS = (4, 16, 32)
 _MOST_NODES = 384
 _HOW_TO_READ = (
     "The ideal is what the fabric carries when every switch spreads evenly. A collective waits for its slowest flow; "
-    "the average connection waits for nobody. More queue pairs cut a connection into more, smaller flows, which "
+    "the average connection does not wait. More queue pairs cut a connection into more, smaller flows, which "
     "collide more often and more gently; each costs the NIC memory and completions. The command clusterwright "
     "simulate asks about other jobs, placements and failures."
 )
 
 
 def simulation_section(plan: Plan) -> Section | None:
-    """Bandwidth by queue pairs per connection; None where no profile's fabric is hashed Ethernet."""
+    """Bandwidth by queue pairs per connection; None if no profile's fabric is hashed Ethernet."""
     hashed = {fabric.name for fabric in plan.spec.fabrics if fabric.technology == "roce"}
     blocks = tuple(_simulated(plan, nccl) for nccl in plan.spec.nccl_profiles if nccl.fabric in hashed)
     return Section("load-balancing", "Load balancing and queue pairs", blocks) if blocks else None
@@ -44,7 +44,7 @@ def _simulated(plan: Plan, nccl: NcclProfile) -> Block:
 
 
 def _block(plan: Plan, nccl: NcclProfile) -> Block:
-    # numpy is paid for only by reports that simulate.
+    # Only reports with a simulation import numpy.
     from clusterwright.extras.simulate.adaptive import ASSUMPTIONS
     from clusterwright.extras.simulate.choices import ECMP, RENDERED
     from clusterwright.extras.simulate.collective import Simulation, compare
@@ -100,7 +100,7 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
 
 
 def _tiers(network: FabricGraph, suffix: str) -> PageTable:
-    """The fields that switches of each tier hash, and the reason why the queue pair is not among them."""
+    """The fields hashed by switches of each tier, and the reason for hashing no queue pair."""
     rows = tuple(
         (
             Cell(tier.tier.role),
