@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from clusterwright.spec.credentials import Brought
+from clusterwright.spec.credentials import CredentialSource
 from clusterwright.spec.encryption import KRB5P, MUTUAL_TLS, TLS
 from clusterwright.spec.image import FILTER, HEALTH, Image
 from clusterwright.spec.model import ClusterSpec, Mount
@@ -75,12 +75,12 @@ def _is_ours(image: Image, key: str) -> bool:
     return key == "watch_key" and image.owns(FILTER) and image.owns(HEALTH)
 
 
-def brought(spec: ClusterSpec, credential: Credential) -> Brought | None:
+def brought(spec: ClusterSpec, credential: Credential) -> CredentialSource | None:
     """Source of a file; None if the spec gives none."""
     planned = spec.credentials
-    brought_value: Brought | None = getattr(planned, credential.key)
+    brought_value: CredentialSource | None = getattr(planned, credential.key)
     if brought_value is None and planned.by_site is not None:
-        return Brought(None, planned.by_site, planned.path)
+        return CredentialSource(None, planned.by_site, planned.path)
     return brought_value
 
 

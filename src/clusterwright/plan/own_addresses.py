@@ -120,7 +120,7 @@ def _border_addresses(plan: Plan) -> Iterator[OwnAddress]:
 def _ipoib_addresses(plan: Plan) -> Iterator[OwnAddress]:
     for device, interfaces in ipoib_nodes(plan):
         for interface in interfaces:
-            network = interface.carried.network
+            network = interface.ipoib.network
             yield OwnAddress(
                 device=device.name,
                 port=interface.name,

@@ -1,4 +1,4 @@
-"""Addresses that never are a source on a network, those of the internet, and how many of these prefixes take in."""
+"""Addresses impossible as a source, and addresses of the internet, with tests of how many of these prefixes include."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clusterwright.spec.isolation import Address, Network
 N = TypeVar("N", IPv4Network, IPv6Network)
 
 MAPPED_IPV4 = IPv6Network("::ffff:0.0.0.0/96")
-# RFC 6890: none of them is the source of a packet that arrives from a network.
+# RFC 6890: none of them is the source of a packet from a network.
 NEVER_A_SOURCE: tuple[Network, ...] = (
     IPv4Network("0.0.0.0/8"),
     IPv4Network("127.0.0.0/8"),
@@ -22,12 +22,12 @@ NEVER_A_SOURCE: tuple[Network, ...] = (
     IPv6Network("100::/64"),
     IPv6Network("ff00::/8"),
 )
-# RFC 3927 lets no router pass these on, and clouds serve metadata, names, time and boot disks from them all the same.
+# RFC 3927 forbids routers to forward these, but clouds serve metadata, names, time and boot disks from them.
 LINK_LOCAL_IPV4 = IPv4Network("169.254.0.0/16")
-# An owner's networks are prefixes; as many public addresses as one of this length are half the internet.
+# An owner's networks are longer prefixes: a prefix of this length is as large as half of the internet's addresses.
 SHORTEST_IPV4 = 7
 SHORTEST_IPV6 = 15
-# IANA's registries of special-purpose addresses: nobody on the internet has one of these.
+# IANA's registries of special-purpose addresses: no host on the internet has one of these.
 _PRIVATE_IPV4 = tuple(
     IPv4Network(text)
     for text in (
@@ -42,13 +42,13 @@ _PRIVATE_IPV4 = tuple(
         "224.0.0.0/3",
     )
 )
-# RFC 4291: all global unicast addresses that IANA has given out.
+# RFC 4291: all global unicast addresses given out by IANA.
 _PUBLIC_IPV6 = IPv6Network("2000::/3")
 DEFAULT_ROUTE: Mapping[int, Network] = {4: IPv4Network("0.0.0.0/0"), 6: IPv6Network("::/0")}
 
 
 def address_or_none(text: str) -> Address | None:
-    """The address that a text is; None for a name."""
+    """The address in ``text``; None for a name."""
     try:
         return ip_address(text)
     except ValueError:
@@ -56,7 +56,7 @@ def address_or_none(text: str) -> Address | None:
 
 
 def dropped_sources(held: Iterable[Network]) -> tuple[Network, ...]:
-    """Sources that a host drops, IPv4 first: RFC 6890's, and the link-local addresses of IPv4 that no zone holds."""
+    """Sources dropped by a host, IPv4 first: RFC 6890's, and the IPv4 link-local addresses outside of all zones."""
     link_local = [LINK_LOCAL_IPV4]
     for network in held:
         if isinstance(network, IPv4Network):
@@ -72,7 +72,7 @@ def _all_without(networks: Iterable[N], excluded: N) -> list[N]:
 
 
 def internet_without(networks: Iterable[Network]) -> tuple[Network, ...]:
-    """All public addresses but those of some networks, in the fewest prefixes, IPv4 first."""
+    """All public addresses outside ``networks``, in the fewest prefixes, IPv4 first."""
     excluded = (*_PRIVATE_IPV4, *networks)
     remaining_ipv4 = [IPv4Network("0.0.0.0/0")]
     remaining_ipv6 = [_PUBLIC_IPV6]
@@ -85,7 +85,7 @@ def internet_without(networks: Iterable[Network]) -> tuple[Network, ...]:
 
 
 def takes_in_internet(networks: Iterable[Network]) -> bool:
-    """True for prefixes that hold as many public addresses as an IPv4 /7 or an IPv6 /15, in however many parts."""
+    """True for prefixes with as many public addresses as an IPv4 /7 or an IPv6 /15, in any number of parts."""
     prefixes = tuple(networks)
     return _public_ipv4(prefixes) >= 1 << (32 - SHORTEST_IPV4) or _public_ipv6(prefixes) >= 1 << (128 - SHORTEST_IPV6)
 
@@ -99,13 +99,12 @@ def _public_ipv4(networks: Iterable[Network]) -> int:
 
 def _public_ipv6(networks: Iterable[Network]) -> int:
     merged = collapse_addresses(network for network in networks if isinstance(network, IPv6Network))
-    return sum(
-        min(network.num_addresses, _PUBLIC_IPV6.num_addresses) for network in merged if network.overlaps(_PUBLIC_IPV6)
-    )
+    public = [network for network in merged if network.overlaps(_PUBLIC_IPV6)]
+    return sum(min(network.num_addresses, _PUBLIC_IPV6.num_addresses) for network in public)
 
 
 def _without(whole: N, part: N) -> list[N]:
-    """The parts of a network outside of another one."""
+    """The parts of ``whole`` outside ``part``."""
     if whole.subnet_of(part):
         return []
     if part.subnet_of(whole):

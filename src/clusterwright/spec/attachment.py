@@ -1,7 +1,7 @@
-"""Where a fabric's hosts are cabled to, and which tiers lie above one another, as far as the spec itself says so.
+"""Cabling of a fabric's hosts to tiers, and the order of tiers, as far as the spec determines them.
 
-Tiers are written from the bottom up. An uplink leads to one of the tiers after its own: to those that `up.to` names,
-else to any that stands around a switch of the tier. So two tiers may lie side by side below a third one.
+Tiers are written from the bottom up. An uplink leads to one of the later tiers: one in `up.to`, or, without that, any
+around a switch of the tier. So two tiers may lie side by side below a third one.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
 
 
 def attached_tier(fabric: Fabric, attach: Attach, group: NodeGroup) -> Tier | None:
-    """The tier that the NICs of a group are cabled to: the one that the attachment names, else the lowest around them.
+    """The tier cabled to the NICs of a group: the attachment's, or else the lowest tier around the nodes.
 
-    That need not be the fabric's lowest: nodes whose racks are in no pod stand under the tier above the pods'.
+    That need not be the fabric's lowest: nodes with racks outside of pods stand under the tier above the pods'.
     """
     if attach.to is not None:
         return fabric.tier(attach.to)
     levels = {level.name for level in group.levels} | {CLUSTER}
-    return next((tier for tier in fabric.tiers if tier.per in levels), None)
+    for tier in fabric.tiers:
+        if tier.per in levels:
+            return tier
+    return None
 
 
 def attached_nics(spec: ClusterSpec, attach: Attach) -> NicGroup | None:
@@ -33,7 +36,7 @@ def attached_nics(spec: ClusterSpec, attach: Attach) -> NicGroup | None:
 
 
 def leaves_of_gpus(spec: ClusterSpec, fabric: Fabric) -> tuple[Tier, ...]:
-    """The tiers that nodes with GPUs are cabled to, but for nodes that take free ports, in the order of the spec."""
+    """The tiers cabled to nodes with GPUs, in the order of the spec; nodes on free ports do not count."""
     roles: set[str] = set()
     for attach in fabric.attach:
         group = spec.node_group(attach.nodes or "")
@@ -50,29 +53,30 @@ class TierOrder:
     """The order of a fabric's tiers, each by its index in the spec."""
 
     above: tuple[tuple[int, ...], ...]
-    """For each tier those to which its uplinks may lead; a switch takes the first that stands around it."""
+    """For each tier the possible targets of its uplinks; a switch takes the first one around it."""
     levels: tuple[int, ...]
-    """For each tier how many tiers lie below it, one over the other, at most: 0 for those that nothing climbs to."""
+    """For each tier the largest number of tiers below it in a chain; 0 for a tier without uplinks to it."""
 
     def next_above(self, tier: int) -> int | None:
-        """The tier to which uplinks lead unless a switch has none of it around; None for the highest tier."""
+        """The usual target of a tier's uplinks, with an exception for switches without it around; None for the highest
+        tier."""
         return self.above[tier][0] if self.above[tier] else None
 
     def next_below(self, tier: int) -> tuple[int, ...]:
-        """The tiers whose next one above is this one."""
+        """The tiers directly below this one."""
         return tuple(lower for lower in range(tier) if self.next_above(lower) == tier)
 
     def at_or_below(self, tier: int) -> tuple[int, ...]:
-        """The tier, and all from which uplinks lead to it, over others or at once."""
+        """The tier, and all tiers with uplinks to it, directly or over others."""
         members = {tier}
         for lower in reversed(range(tier)):
             if members.intersection(self.above[lower]):
                 members.add(lower)
         return tuple(sorted(members))
 
-    def is_on_way(self, tier: int, other: int) -> bool:
-        """Whether a tier lies above or below another one, or is it."""
-        return other in self.at_or_below(tier) or tier in self.at_or_below(other)
+    def is_on_way(self, tier: int, reference: int) -> bool:
+        """Whether a tier lies above or below ``reference``, or is it."""
+        return reference in self.at_or_below(tier) or tier in self.at_or_below(reference)
 
 
 def tier_order(spec: ClusterSpec, fabric: Fabric) -> TierOrder:
@@ -87,17 +91,21 @@ def tier_order(spec: ClusterSpec, fabric: Fabric) -> TierOrder:
 
 
 def _places(spec: ClusterSpec, fabric: Fabric) -> list[frozenset[str]]:
-    """The levels around each kind of node that the fabric serves."""
+    """The levels around each kind of node on the fabric."""
     names = {attach.nodes for attach in fabric.attach}
-    served = [group for group in spec.node_groups if group.name in names or None in names]
-    return [frozenset([*(level.name for level in group.levels), CLUSTER]) for group in served]
+    groups = [group for group in spec.node_groups if group.name in names or None in names]
+    return [frozenset([*(level.name for level in group.levels), CLUSTER]) for group in groups]
 
 
 def _above(fabric: Fabric, tier: int, places: list[frozenset[str]]) -> tuple[int, ...]:
+    """The possible targets of a tier's uplinks: those in `up.to`, else later tiers around it, else all later ones."""
     later = tuple(range(tier + 1, len(fabric.tiers)))
     up = fabric.tiers[tier].up
     if up is not None and up.to:
         return tuple(upper for upper in later if fabric.tiers[upper].role in up.to)
-    per = fabric.tiers[tier].per
-    around = [upper for upper in later if any({per, fabric.tiers[upper].per} <= place for place in places)]
+    around = []
+    for upper in later:
+        levels = {fabric.tiers[tier].per, fabric.tiers[upper].per}
+        if any(levels <= place for place in places):
+            around.append(upper)
     return tuple(around) or later

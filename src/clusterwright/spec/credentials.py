@@ -1,4 +1,4 @@
-"""How keys, certificates and authorities reach the nodes that read them: no image holds any."""
+"""Delivery of keys, certificates and authorities to the nodes: no image holds any."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from clusterwright.spec.text.document import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
-    """Where a file comes from: the ``secret`` of that name, or the site, as ``by_site`` says."""
+class CredentialSource:
+    """Origin of a file: the ``secret`` of that name, or the site, as described in ``by_site``."""
 
     secret: str | None
     by_site: str | None
@@ -18,16 +18,16 @@ class Brought:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """How each file comes; ``by_site`` says who brings all others. None where the spec does not say."""
+    """Origins of files; ``by_site`` describes the delivery of all others. None without an entry in the spec."""
 
     by_site: str | None
-    log_authority: Brought | None
-    truststore: Brought | None
-    crl: Brought | None
-    certificate: Brought | None
-    private_key: Brought | None
-    keytab: Brought | None
-    watch_key: Brought | None
+    log_authority: CredentialSource | None
+    truststore: CredentialSource | None
+    crl: CredentialSource | None
+    certificate: CredentialSource | None
+    private_key: CredentialSource | None
+    keytab: CredentialSource | None
+    watch_key: CredentialSource | None
     path: Path
 
 

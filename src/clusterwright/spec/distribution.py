@@ -1,7 +1,7 @@
-"""Distributions that images can be built from, as data: one file of inventory/distributions for each family.
+"""Distributions for images, as data: one file of inventory/distributions for each family.
 
-What programs, packages and users are called, which releases there are, and what each of them brings, stands there with
-its source. Packages, users and rules are made from it, and nobody asks for a distribution by its name.
+The files have the names of programs, packages and users, the releases and their particularities, each with its source.
+Packages, users and rules are derived from them, and no code depends on a distribution's name.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from clusterwright.spec.structuring import Key, Structuring
 from clusterwright.spec.text.reader import read_document
 
 PackageNames = Mapping[str, tuple[str, ...]]
-"""Packages by what needs them."""
+"""Packages by their purpose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The distribution's own kernel; ``headers`` is the package of a kernel's, with what follows ``prefix`` in it."""
+    """The distribution's kernel; ``headers`` is the pattern of its package of headers, with the part after ``prefix``
+    in it."""
 
     package: str
     prefix: str
@@ -34,7 +35,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Where packages come from; ``{}`` in ``suites`` stands for the release."""
+    """An archive of packages; ``{}`` in ``suites`` stands for the release."""
 
     name: str
     url: str
@@ -44,11 +45,10 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release as a spec names it (``title name``), and as mkosi does (``tool code``).
+    """A release, with its name in specs (``title name``) and in mkosi (``tool code``).
 
-    ``slurm`` and ``kea`` are the releases in its archive, None where nobody has looked them up. ``packages`` are those
-    that it calls otherwise than its family, ``lacks`` what it does not have, ``within`` what another package has the
-    files of.
+    ``slurm`` and ``kea`` are the releases in its archive, None if they were not looked up. ``packages`` are those with
+    another name than in its family, ``lacks`` the missing ones, ``within`` those contained in another package.
     """
 
     name: str
@@ -63,12 +63,12 @@ class Release:
     within: tuple[str, ...]
     sysctl: Mapping[str, Mapping[str, str]]
     walk: Walk | None = None
-    """How far tests went with it, where that is not alike for the whole family."""
+    """Extent of tests with it, if it differs from the family's."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlurmPackages:
-    """Somebody's own packages of Slurm, by those of the distribution that they replace."""
+    """Slurm packages from another source, by the packages of the distribution that they replace."""
 
     name: str
     packages: PackageNames
@@ -76,7 +76,7 @@ class SlurmPackages:
 
 @dataclass(frozen=True, slots=True)
 class UnitNames:
-    """Services whose units are called differently; ``{}`` in ``dhcp`` stands for the version of IP."""
+    """Services with distribution-specific unit names; ``{}`` in ``dhcp`` stands for the version of IP."""
 
     ssh: str
     time: str
@@ -86,7 +86,7 @@ class UnitNames:
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """Kernel parameters of the installer, and its way to an address over either version of IP.
+    """Kernel parameters of the installer, and its address configuration for either version of IP.
 
     ``answers`` is the form of its answers: kickstart or autoinstall.
     """
@@ -99,11 +99,11 @@ class Installer:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Distributions whose packages, users and services are called alike.
+    """Distributions with the same names of packages, users and services.
 
-    ``package_program`` is apt or dnf. ``slurm_number`` is the number that packages give the user slurm, None where it
-    is whatever is free. ``in_memory`` is what the kernel is told of an image that is its first root. ``elsewhere`` are
-    packages that none of its archives has, ``sections`` those of a component that is not the first.
+    ``package_program`` is apt or dnf. ``slurm_number`` is the user ID of slurm set by packages, None if they take a
+    free one. ``in_memory`` are kernel arguments for an image used as first root. ``elsewhere`` are packages outside of
+    its archives, ``sections`` those of a component other than the first.
     """
 
     name: str
@@ -127,7 +127,7 @@ class Family:
     in_memory: Annotated[tuple[str, ...], Key("in_memory", "arguments")]
     installer: Installer | None
     walk: Walk | None = None
-    """How far tests went with releases that say nothing of their own."""
+    """Extent of tests with releases without an entry of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Distribution:
 
     @property
     def walk(self) -> Walk:
-        """How far tests went with images of it. Raises LookupError where its file does not say."""
+        """Extent of tests with images of it. Raises LookupError if its file has no entry."""
         walk = self.of.walk or self.family.walk
         if walk is None:
             raise LookupError(f"{self.name}: its file does not say how far tests went")
@@ -152,16 +152,16 @@ class Distribution:
 
     @property
     def tool(self) -> str:
-        """The distribution as mkosi calls it."""
+        """The distribution's name in mkosi."""
         return self.of.tool
 
     @property
     def release(self) -> str:
-        """The release as mkosi and archives call it."""
+        """The release's name in mkosi and archives."""
         return self.of.code
 
     def packages_for(self, need: str) -> tuple[str, ...]:
-        """The packages that something needs, as this release has them."""
+        """The packages for ``need``, with the names of this release."""
         names = self.of.packages.get(need, self.family.needs.get(need, ()))
         return tuple(name for name in names if name not in self.of.within)
 
@@ -178,7 +178,7 @@ class Distribution:
         return None
 
     def headers_of(self, kernel: str) -> str | None:
-        """The package of the headers of a kernel's package; None where its name tells nothing of them."""
+        """The package of the headers of a kernel's package; None for a kernel of another origin."""
         kernel_family = self.family.kernel
         if not kernel.startswith(kernel_family.prefix):
             return None
@@ -187,7 +187,7 @@ class Distribution:
 
 @cache
 def families() -> Mapping[str, Family]:
-    """Every family that travels with the package, by name. Raises SpecError for a file that does not read."""
+    """Every family in the package's data, by name. Raises SpecError for an invalid file."""
     families = {}
     for path in sorted((data_files.folder("inventory") / "distributions").glob("*.yaml")):
         document = read_document(path)
@@ -200,7 +200,7 @@ def families() -> Mapping[str, Family]:
 
 @cache
 def _distributions() -> Mapping[tuple[str, str], Distribution]:
-    """Every release by the names, in small letters, that a spec may call it."""
+    """Every release by all of its names in specs, in lower case."""
     distributions = {}
     for family in families().values():
         for release in family.releases:
@@ -211,23 +211,23 @@ def _distributions() -> Mapping[tuple[str, str], Distribution]:
 
 
 def distribution_of(text: str) -> Distribution | None:
-    """The distribution that a spec writes as "Debian 13" or "CentOS Stream 10"; None for one that is not known."""
+    """The distribution named ``text`` in a spec, as "Debian 13" or "CentOS Stream 10"; None for an unknown one."""
     name, _, release = text.lower().rpartition(" ")
     return _distributions().get((name, release))
 
 
 def known_distributions() -> tuple[str, ...]:
-    """Every distribution that can be written, as a spec writes it."""
+    """The names of all known distributions."""
     return tuple(dict.fromkeys(distribution.name for distribution in _distributions().values()))
 
 
 def slurm_number() -> int:
-    """The number of the user slurm on all machines of a Slurm: the one that some distribution's packages insist on."""
+    """The user ID of slurm on all machines of a cluster: the one fixed by some distribution's packages."""
     (number,) = {family.slurm_number for family in families().values() if family.slurm_number is not None}
     return number
 
 
 def family_of(text: str) -> Family:
-    """How programs are called on the distribution that a spec writes; Debian's way where lint does not know it."""
+    """The family of a distribution in a spec; Debian's for an unknown one."""
     distribution = distribution_of(text)
     return distribution.family if distribution is not None else families()["debian"]

@@ -1,11 +1,10 @@
-"""Which releases of NVIDIA's drivers exist for a distribution, as far as it could be looked up.
+"""Releases of NVIDIA's drivers for a distribution, as far as they could be looked up.
 
-Two lists of NVIDIA: the driver installation guide of R580, which names Red Hat's family 10 and Debian 13 for the first
-time that was found, and DOCA's repositories, where ``doca/2.9.1`` (OFED 24.10) was seen for Ubuntu 22.04 and 24.04 and
-Red Hat's family 8 and 9, and ``doca/3.2.1/rhel10`` (OFED 25.10) is the first for family 10. DOCA numbers its releases
-apart from the OFED in them: UCX's release notes name OFED 25.07 in DOCA 3.1.0. A release that is older
-than the distribution itself (RHEL 10: May 2025, Debian 13: August 2025) was never built for it; what lies between is
-not known.
+Two lists of NVIDIA: the driver installation guide of R580, the oldest one found with Red Hat's family 10 and Debian 13,
+and DOCA's repositories, with ``doca/2.9.1`` (OFED 24.10) for Ubuntu 22.04 and 24.04 and Red Hat's families 8 and 9, and
+``doca/3.2.1/rhel10`` (OFED 25.10) as the first for family 10. DOCA numbers its releases independently of the OFED in
+them: UCX's release notes name OFED 25.07 in DOCA 3.1.0. A release older than the distribution itself (RHEL 10: May
+2025, Debian 13: August 2025) was never built for it; releases in between are unknown.
 """
 
 from __future__ import annotations
@@ -44,13 +43,16 @@ _FIRST_YEAR = 10
 
 
 def driver_kind(driver: Driver) -> str | None:
-    """Which of the two lists a driver belongs to, by its modules; None for one that is on neither."""
+    """The list with a driver, by its modules; None for a driver on neither."""
     kinds = {"nvidia": GPU, "mlx5_core": ADAPTERS}
-    return next((kinds[module] for module in driver.modules if module in kinds), None)
+    for module in driver.modules:
+        if module in kinds:
+            return kinds[module]
+    return None
 
 
 def release_of(driver: Driver) -> Release:
-    """The numbers by which releases follow each other: 560.35.03 as (560, 35, 3), 24.10-1.1.4 as (24, 10, 1, 1, 4)."""
+    """The numbers of a release for comparisons: 560.35.03 as (560, 35, 3), 24.10-1.1.4 as (24, 10, 1, 1, 4)."""
     return tuple(int(number) for number in re.findall(r"\d+", driver.version))
 
 
@@ -60,7 +62,7 @@ def known_releases(distribution: Distribution) -> Mapping[str, Releases]:
 
 
 def is_missing(driver: Driver, distribution: Distribution) -> bool | None:
-    """True where the driver was never built for the distribution, False where it is published, None: not known."""
+    """True if the driver was never built for the distribution, False if it is published, None if unknown."""
     kind = driver_kind(driver)
     releases = known_releases(distribution).get(kind or "")
     release: Release | None = release_of(driver)

@@ -17,9 +17,9 @@ DATA, WRAPPING, CERTIFICATE, MACSEC = "data", "wrapping", "certificate", "macsec
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """How one mount's data is kept from others: ``kind`` is one of the constants above.
+    """Protection of one mount's data; ``kind`` is one of the constants above.
 
-    ``reason`` and ``owner`` belong to none: why nothing does, and who answers for that.
+    ``reason`` and ``owner`` belong to the kind ``none``: why there is no protection, and who accepts that.
     """
 
     kind: str
@@ -30,7 +30,7 @@ class Protection:
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """The X.509 files of every node that speaks RPC-with-TLS: absolute paths on the node."""
+    """The X.509 files of every node with RPC-with-TLS: absolute paths on the node."""
 
     truststore: str
     crl: str | None
@@ -51,7 +51,7 @@ class Kerberos:
 
 @dataclass(frozen=True, slots=True)
 class ConnectivityKey:
-    """A MACsec connectivity association key: its public name ``ckn`` in hexadecimal, and the secret that holds it."""
+    """A MACsec connectivity association key: its public name ``ckn`` in hexadecimal, and the name of its secret."""
 
     ckn: str
     secret: str
@@ -59,10 +59,10 @@ class ConnectivityKey:
 
 @dataclass(frozen=True, slots=True)
 class MacsecProfile:
-    """Link encryption of switch ports: the cipher, the primary and fallback key, how often MKA makes new session keys.
+    """Link encryption of switch ports: the cipher, the primary and fallback key, the interval of MKA's session keys.
 
-    ``unprotected`` is ``drop`` or ``allow``: what becomes of frames that are not encrypted. ``key`` names the entry of
-    the key schedule that rules how long its keys live.
+    ``unprotected`` is ``drop`` or ``allow``: the treatment of unencrypted frames. ``key`` names the entry of the key
+    schedule with the lifetime of its keys.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """All that mounts and links need to be encrypted."""
+    """All settings for encrypted mounts and links."""
 
     tls: TlsFiles | None
     kerberos: Kerberos | None
@@ -105,7 +105,7 @@ NO_ENCRYPTION = Encryption(tls=None, kerberos=None, macsec=(), scratch=(), path=
 
 
 def _day(reading: Reading, text: str, path: Path) -> str:
-    """A day as it is written; one that no calendar has is recorded."""
+    """A day as written; a finding is recorded for one outside of the calendar."""
     try:
         calendar_day.fromisoformat(text)
     except ValueError:
@@ -119,7 +119,7 @@ Day = Annotated[str, By(_day)]
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The privacy review of a dataset: who found what and when (YYYY-MM-DD), and how long it holds."""
+    """The privacy review of a dataset: reviewer, date (YYYY-MM-DD), record, and last day of its validity."""
 
     reviewer: str
     date: Day
@@ -129,9 +129,9 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Data that was imported: the mount it is read through, its review, and the data key that it is encrypted under.
+    """Imported data: the mount it is read through, its review, and its data key.
 
-    ``gpudirect_storage`` asks for the path from NIC to GPU, on which no host could decrypt.
+    ``gpudirect_storage`` requests the path from NIC to GPU; no host could decrypt on it.
     """
 
     name: str
@@ -145,7 +145,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class KeySchedule:
-    """How long keys live: a new version every ``rotate_days``, each version destroyed ``delete_days`` after its birth.
+    """Lifetime of keys: a new version every ``rotate_days``, each version destroyed ``delete_days`` after its creation.
 
     ``wrapped_by`` names the wrapping key of a data or MACsec key, ``certificate`` the PEM file of a certificate,
     relative to the spec.
@@ -163,12 +163,14 @@ class KeySchedule:
 
 @dataclass(frozen=True, slots=True)
 class SecretSource:
-    """Where a secret comes from. ``source`` is ``environment``, ``file``, ``pulumi``, ``ansible-vault``, ``keys`` or
-    ``folder``: a file for each device.
+    """Origin of a secret.
+
+    ``source`` is ``environment``, ``file``, ``pulumi``, ``ansible-vault``, ``keys`` or ``folder``: a file for each
+    device.
 
     ``key`` is the variable, the Pulumi configuration key, the entry of the vault or the name in the key schedule;
-    ``file`` the file, the vault or the folder, relative to the spec. ``version`` is a label of the present value, None
-    for none.
+    ``file`` the file, the vault or the folder, relative to the spec. ``version`` is a label of the current value, None
+    without one.
     """
 
     name: str

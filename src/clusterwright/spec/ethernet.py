@@ -1,6 +1,6 @@
-"""Settings of Ethernet fabrics alone: marking thresholds, the PFC watchdog, and added configuration.
+"""Settings of Ethernet fabrics only: marking thresholds, the PFC watchdog, and added configuration.
 
-A BGP session proves who speaks by TCP-MD5 (RFC 2385) or TCP-AO (RFC 5925), with a secret by name.
+BGP sessions are authenticated by TCP-MD5 (RFC 2385) or TCP-AO (RFC 5925), with a secret by name.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ MD5, AO = "md5", "tcp-ao"
 
 @dataclass(frozen=True, slots=True)
 class SessionAuthentication:
-    """``method`` is MD5 or AO, ``secret`` names the password that both ends share.
+    """Authentication of BGP sessions: ``method`` is MD5 or AO, ``secret`` names the password of both ends.
 
     ``algorithm`` and ``key_id`` (0 to 255, the same at both ends) belong to TCP-AO. RFC 5926 makes both of its
-    algorithms mandatory; the one without a word is the first that EOS offers.
+    algorithms mandatory; the default is the first of EOS.
     """
 
     method: str
@@ -34,7 +34,7 @@ BETWEEN = " / "  # the parts of a place in a file
 
 @dataclass(frozen=True, slots=True)
 class Marking:
-    """Queue lengths in kilobytes between which packets are marked, and the probability in percent at the upper one."""
+    """Queue lengths in kilobytes for the start and end of marking, and the probability in percent at the upper one."""
 
     min_kbytes: int
     max_kbytes: int
@@ -43,10 +43,10 @@ class Marking:
 
 @dataclass(frozen=True, slots=True)
 class PfcWatchdog:
-    """When a paused queue counts as stuck, and how long its pauses are then ignored; both in milliseconds.
+    """Detection time of a stuck paused queue, and time of ignoring its pauses afterwards; both in milliseconds.
 
-    What holds without a word is unpublished for the reference clusters and chosen: long beside a pause, short beside a
-    job's timeout.
+    The reference clusters publish no values; the defaults were chosen: long beside a pause, short beside a job's
+    timeout.
     """
 
     detection_ms: int
@@ -54,8 +54,8 @@ class PfcWatchdog:
 
 
 @dataclass(frozen=True, slots=True)
-class Vouched:
-    """An added ``line``, or the keys of a patch joined by `` / ``, that no reader need know, and why."""
+class UnreadLine:
+    """An added ``line``, or the keys of a patch joined by `` / ``, that proofs may ignore, with the reason."""
 
     line: str
     because: str
@@ -66,7 +66,7 @@ class ExtraConfig:
     """Configuration added to one ``device``, or to all switches of a ``role`` or ``fabric``.
 
     ``lines`` go into EOS text, ``merge`` is a JSON merge patch (RFC 7396) on the rendered ``file``. ``unread`` are
-    those of them that no reader need know: somebody vouches that they touch nothing that is proven.
+    those that proofs may ignore: the spec's author states that they affect nothing proven.
     """
 
     device: str | None
@@ -77,24 +77,30 @@ class ExtraConfig:
     file: str | None
     reason: str
     path: Path
-    unread: tuple[Vouched, ...]
+    unread: tuple[UnreadLine, ...]
 
     def concerns(self, device: str, role: str, fabric: str) -> bool:
-        """True for a switch that gets the added configuration."""
+        """True for a switch with this added configuration."""
         return device == self.device or role == self.role or fabric == self.fabric
 
     def places(self, line: str) -> tuple[str, ...]:
-        """Where a vouched line stands among what is added: the line that opens its section and itself, or JSON's keys.
+        """Places of an accepted unread line within the addition: its section's first line and itself, or JSON's keys.
 
-        Joined as proofs name what they did not read; empty where it does not stand there.
+        Joined as proofs name unread lines; empty if the line is not part of the addition.
         """
         places = []
         header = ""
         for config_line in self.lines:
-            header = header if config_line.startswith(" ") else config_line
-            if config_line.strip() == line.strip():
-                places.append(config_line if header == config_line else f"{header}{BETWEEN}{config_line.strip()}")
-        return (*places, *(place for place in _keys(self.merge, "") if place == line.strip()))
+            if not config_line.startswith(" "):
+                header = config_line
+            if config_line.strip() != line.strip():
+                continue
+            if config_line == header:
+                places.append(config_line)
+            else:
+                places.append(f"{header}{BETWEEN}{config_line.strip()}")
+        keys = [place for place in _keys(self.merge, "") if place == line.strip()]
+        return (*places, *keys)
 
 
 def _keys(patch: Mapping[str, Any], above: str) -> Iterator[str]:

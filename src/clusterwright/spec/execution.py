@@ -1,4 +1,4 @@
-"""Which machines run Ansible for the cluster's hosts."""
+"""The machines running Ansible for the cluster's hosts."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from clusterwright.spec.text.document import Path
 
 WORK_TYPE = "clusterwright"
-"""What receptor calls the one kind of work that an execution node takes: ``ansible-runner worker``."""
+"""Receptor's name of the only kind of work of an execution node: ``ansible-runner worker``."""
 
 MESH_TLS = "mesh"
-"""The name that the rendered configurations of receptor give their certificates."""
+"""The name of the certificates in receptor's rendered configurations."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionNode:
-    """A machine that runs Ansible for ``pods``, or for all remaining pods when it names none."""
+    """A machine running Ansible for ``pods``, or for all remaining pods if it names none."""
 
     device: str
     pods: tuple[str, ...]
@@ -24,11 +24,11 @@ class ExecutionNode:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMesh:
-    """The execution nodes, the ``controller`` that gives them work, and the fabric and TCP port they speak over.
+    """The execution nodes, their ``controller``, and the fabric and TCP port of their connections.
 
-    A node counts as lost when the mesh had no route to it for ``lost_after_s`` seconds, or when its worker said nothing
-    for ``silent_after_s``: without a word some seconds more than receptor takes to find another route, and a dozen of a
-    worker's signs of life. ``port`` is where receptor listens by convention: what Ansible Automation Platform opens.
+    A node counts as lost after ``lost_after_s`` seconds without a route in the mesh, or after ``silent_after_s``
+    without a message of its worker. Defaults: some seconds more than receptor takes to find another route, and a dozen
+    of a worker's keepalives. The default ``port`` is the one of Ansible Automation Platform.
     """
 
     controller: str

@@ -1,9 +1,10 @@
-"""The networks of a cluster as written: the NICs they serve, tiers of switches, addresses, traffic classes."""
+"""The networks of a cluster in the spec: attached NICs, tiers of switches, addresses, traffic classes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 from clusterwright.spec.ethernet import Marking, PfcWatchdog, SessionAuthentication
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from clusterwright.spec.hardware.models import Nic, NicGroup
     from clusterwright.spec.model import ClusterSpec
 
-FLOWLET = "flowlet"  # a flow that paused may take another path; for switches that somebody else configures
+FLOWLET = "flowlet"  # after a pause a flow may take another path; for switches configured elsewhere
 OURS, PROVIDER = "self", "provider"
 DHCP = "dhcp"
 _SPEEDS_GBPS = (1, 10, 25, 40, 50, 100, 200, 400, 800, 1600)
@@ -53,14 +54,14 @@ PROVIDER_FABRIC = HardwareModel(
     chips=None,
     assumed=(),
 )
-"""One box that stands for all switches of a provider's fabric: a port for each adapter, and nothing to configure."""
+"""One box in place of all switches of a provider's fabric: a port for each adapter, and nothing to configure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bond:
-    """NICs that LACP (IEEE 802.1AX) makes one link, which a node calls ``interface``.
+    """NICs joined to one link by LACP (IEEE 802.1AX), with the name ``interface`` on nodes.
 
-    ``rate`` is ``fast`` or ``slow``: how often both ends say that they are there, every second or every 30.
+    ``rate`` is ``fast`` or ``slow``: LACPDUs every second or every 30.
     """
 
     interface: str
@@ -70,10 +71,10 @@ class Bond:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """NICs that a fabric serves: a node group's NIC group. ``nics`` None means every management port of the cluster.
+    """NICs on a fabric: a node group's NIC group. ``nics`` None means every management port of the cluster.
 
-    ``to`` is the tier into whose free ports they go; None for the lowest tier around the node. ``bond`` is the one link
-    that they make together, None where each is one.
+    ``to`` is the tier with free ports for them; None for the lowest tier around the node. ``bond`` joins them to one
+    link, None if each is a link.
     """
 
     nodes: str | None
@@ -82,19 +83,19 @@ class Attach:
     path: Path
     bond: Bond | None = None
     interfaces: tuple[str, ...] = ()
-    """What the kernel calls the adapters; none where they have the catalogue's names."""
+    """The kernel's names of the adapters; empty for the catalogue's names."""
     rdma_devices: tuple[str, ...] = ()
-    """Their verbs names; none where they have the catalogue's."""
+    """Their verbs names; empty for the catalogue's."""
 
     @property
     def is_management(self) -> bool:
-        """True when this stands for the management ports of all devices."""
+        """True for the management ports of all devices."""
         return self.nics is None
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """How a tier uses its ports towards one neighbour tier: blocks in order of use, the mode they run in, the cable.
+    """A tier's ports towards one neighbour tier: blocks in order of use, their mode, and the cable.
 
     ``spare`` ports of each switch stay free on this side, none towards the tier above.
     """
@@ -114,9 +115,9 @@ class Uplinks:
     ``spread`` is ``round-robin`` (link after link to the next upper switch) or ``adjacent`` (links to the same upper
     switch lie side by side).
 
-    ``macsec`` names the profile that encrypts them, ``leaves_building`` says that strangers may touch the cables.
-    ``authentication`` is that of the BGP sessions over them. ``to`` are the roles of the tiers that they may lead to;
-    none for every tier above (``tier_order``).
+    ``macsec`` names the profile for their encryption, ``leaves_building`` marks cables accessible to strangers.
+    ``authentication`` is that of the BGP sessions over them. ``to`` are the roles of the possible upper tiers; empty
+    for every tier above (``tier_order``).
     """
 
     links: int
@@ -143,11 +144,10 @@ class AsnPlan:
 class Tier:
     """One layer of switches.
 
-    In every instance of the level ``per`` there are ``count`` switches for each plane. ``join`` says which plane a link
-    from below belongs to: ``all`` (one plane), ``rail`` (one per rail) or ``position`` (one per position that a
-    switch of
-    the tier below has in its own group). ``release`` is that of the switches' system, None where the model's is meant.
-    ``name_pattern`` is what the site calls them, None for planned names.
+    In every instance of the level ``per`` there are ``count`` switches for each plane. ``join`` decides the plane of a
+    link from below: ``all`` (one plane), ``rail`` (one per rail) or ``position`` (one per position of a lower switch in
+    its group). ``release`` is that of the switches' system, None for the model's. ``name_pattern`` is the site's naming
+    pattern, None for planned names.
     """
 
     role: str
@@ -162,17 +162,19 @@ class Tier:
     release: str | None = None
     name_pattern: str | None = None
     stands: str | None = None
-    """The level in whose network racks its switches stand; ``rack`` for the rack of the nodes. None lets the planner
+    """The level with the network racks of its switches; ``rack`` for the rack of the nodes. None lets the planner
     choose."""
 
 
 @dataclass(frozen=True, slots=True)
 class FabricAddressing:
-    """Prefixes of an Ethernet fabric. ``host_links`` is ``point-to-point`` (a /127 or /31 per NIC) or ``shared`` (one
-    subnet per switch). ``hosts_per_switch`` is the length of the prefix that a bottom switch gets out of ``hosts``."""
+    """Prefixes of an Ethernet fabric.
+
+    ``host_links`` is ``point-to-point`` (a /127 or /31 per NIC) or ``shared`` (one subnet per switch).
+    ``hosts_per_switch`` is the length of a bottom switch's prefix within ``hosts``."""
 
     loopbacks: Prefix | None
-    """None where no switch routes to another one or to a border."""
+    """None if no switch routes to another one or to a border."""
     links: Prefix | None
     hosts: Prefix
     hosts_per_switch: int
@@ -181,20 +183,20 @@ class FabricAddressing:
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> FabricAddressing:
-        """One switch has all hosts unless the spec gives each switch less."""
+        """By default one switch has all hosts."""
         _, _, length = str(data["hosts"]).rpartition("/")
-        whole = {"hosts_per_switch": int(length)} if length.isdecimal() else {}
-        return reading.fields(cls, {**whole, **data}, path)
+        defaults = {"hosts_per_switch": int(length)} if length.isdecimal() else {}
+        return reading.fields(cls, {**defaults, **data}, path)
 
     @property
     def pools(self) -> tuple[tuple[str, Network], ...]:
-        """The pools that there are, by their keys."""
+        """The existing pools, by their keys."""
         pools = (("loopbacks", self.loopbacks), ("links", self.links), ("hosts", self.hosts))
         return tuple((key, pool) for key, pool in pools if pool is not None)
 
 
 def _codes(reading: Reading, items: Any, path: Path) -> tuple[int, ...]:
-    """The code points of DSCP that numbers and ranges name."""
+    """The DSCP code points in numbers and ranges."""
     spans = reading.ranges(items, path, 63)
     codes: set[int] = set()
     for low, high in spans:
@@ -204,13 +206,13 @@ def _codes(reading: Reading, items: Any, path: Path) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TrafficClass:
-    """A class of service: which DSCPs it takes, its queue, its PFC priority (None when lossy), its scheduler weight.
+    """A class of service: its DSCPs, queue, PFC priority (None for a lossy class) and scheduler weight.
 
-    A ``strict`` class is served before all that have a weight; its own is 0. ``ecn`` is ``none``, ``count`` or
-    ``mark``, the last with a ``marking``.
+    A ``strict`` class is served before all weighted ones; its weight is 0. ``ecn`` is ``none``, ``count`` or ``mark``,
+    the last with a ``marking``.
 
     On InfiniBand ``service_level`` takes the place of the DSCPs and ``queue`` is the virtual lane; ``arbitration`` is
-    the table (``high`` or ``low``) that the lane stands in.
+    the lane's table (``high`` or ``low``).
     """
 
     name: str
@@ -227,13 +229,14 @@ class TrafficClass:
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> TrafficClass:
-        """A lossless class counts marks unless it says otherwise; a strict one has no weight."""
+        """By default a lossless class counts marks; a strict one has no weight."""
+        defaults = {"ecn": "count" if "priority" in data else "none"}
         weight = {"weight": 0} if data.get("strict") else {}
-        return reading.fields(cls, {"ecn": "count" if "priority" in data else "none", **data, **weight}, path)
+        return reading.fields(cls, {**defaults, **data, **weight}, path)
 
 
 def _usual_recovery(watchdog: PfcWatchdog, tiers: tuple[Tier, ...]) -> PfcWatchdog:
-    """Default recovery time, in the steps that every system supports."""
+    """The watchdog with the default recovery time, in steps supported by every system."""
     for tier in tiers:
         system = system_of(tier.model)
         if system is not None and system.limits.pfc_looks is not None:
@@ -243,9 +246,9 @@ def _usual_recovery(watchdog: PfcWatchdog, tiers: tuple[Tier, ...]) -> PfcWatchd
 
 
 def _provider_tier(fabric: str, path: Path) -> Tier:
-    """The tier of a provider's fabric, which stands for all of its switches."""
-    here = (*path, "owner")
-    cables = Side(blocks=(), mode=None, medium=PROVIDER, length_m=0.0, path=here)
+    """The tier standing for all switches of a provider's fabric."""
+    owner_path = (*path, "owner")
+    cables = Side(blocks=(), mode=None, medium=PROVIDER, length_m=0.0, path=owner_path)
     return Tier(
         role=f"{fabric}-{PROVIDER}",
         model=PROVIDER_FABRIC,
@@ -255,17 +258,17 @@ def _provider_tier(fabric: str, path: Path) -> Tier:
         down=cables,
         up=None,
         asn=None,
-        path=here,
+        path=owner_path,
     )
 
 
-def _of_provider(given: AddressList, path: Path) -> FabricAddressing:
-    """The one subnet in which a provider gave addresses."""
+def _of_provider(addresses: AddressList, path: Path) -> FabricAddressing:
+    """The one subnet of a provider's addresses."""
     return FabricAddressing(
         loopbacks=None,
         links=None,
-        hosts=given.network,
-        hosts_per_switch=given.network.prefixlen,
+        hosts=addresses.network,
+        hosts_per_switch=addresses.network.prefixlen,
         host_links="shared",
         path=(*path, "addresses"),
     )
@@ -273,9 +276,11 @@ def _of_provider(given: AddressList, path: Path) -> FabricAddressing:
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """One network: NICs attached at the lowest tier, tiers from the bottom up. ``technology`` is ``roce``, ``ethernet``
-    or ``infiniband``; ``vrf`` names its routing instance on Ethernet devices and NICs. ``accepts_single_failures`` says
-    why one switch or cable may cut off nodes, None where none may."""
+    """One network: NICs attached at the lowest tier, tiers from the bottom up.
+
+    ``technology`` is ``roce``, ``ethernet`` or ``infiniband``; ``vrf`` names its routing instance on Ethernet devices
+    and NICs. ``accepts_single_failures`` is the reason for single points of failure (a switch or cable that cuts off
+    nodes), None if there may be none."""
 
     name: str
     technology: str
@@ -291,53 +296,61 @@ class Fabric:
     accepts_single_failures: str | None
     path: Path
     balancing: Annotated[str, Key("balancing", "kind")] = "hash"
-    """How switches choose among equal paths: ``hash``, FLOWLET or ``adaptive``."""
+    """The choice among equal paths: ``hash``, FLOWLET or ``adaptive``."""
     owner: str = OURS
-    """``self`` or ``provider``: whose switches these are."""
+    """Owner of the switches: ``self`` or ``provider``."""
     addresses: str | None = None
-    """``dhcp``, or the file of the addresses that a provider gave; None where adapters have none."""
+    """``dhcp``, or the file with addresses from a provider; None for adapters without addresses."""
     given: AddressList | None = None
     """The addresses in that file."""
     pkey_index: int | None = None
-    """The entry of an adapter's P_Key table that NCCL uses on a provider's fabric; None for NCCL's own choice."""
+    """The entry of an adapter's P_Key table for NCCL on a provider's fabric; None for NCCL's default."""
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Fabric:
-        """Without partitions the default one is the network, and its members are full; with them they are limited."""
+        """Members of the default partition are full without other partitions, and limited with them."""
         if "subnet_manager" in data:
             membership = "limited" if data.get("partitions") else "full"
             data = {**data, "subnet_manager": {"default_membership": membership, **data["subnet_manager"]}}
         if data["technology"] != "roce" or data.get("owner") == PROVIDER:
-            data = {"classes": [], **data}  # the schema's default is for RDMA on switches of one's own
+            data = {"classes": [], **data}  # the schema's default is for RDMA on the owner's switches
         if data.get("owner") == PROVIDER:
-            tier = _provider_tier(data["name"], path)
-            fabric = reading.fields(cls, data, path, tiers=(tier,))
-            is_listed = data.get("addresses", DHCP) != DHCP
-            given = reading.named_file((*path, "addresses"), read_given_addresses) if is_listed else None
-            return fabric if given is None else replace(fabric, given=given, addressing=_of_provider(given, path))
+            return cls._read_provided(reading, data, path)
         fabric = reading.fields(cls, data, path)
         if "recovery_ms" in data.get("pfc_watchdog", {}):
             return fabric
         return replace(fabric, pfc_watchdog=_usual_recovery(fabric.pfc_watchdog, fabric.tiers))
 
+    @classmethod
+    def _read_provided(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Fabric:
+        """A provider's fabric, with the addresses in its file if it names one."""
+        fabric = reading.fields(cls, data, path, tiers=(_provider_tier(data["name"], path),))
+        if data.get("addresses", DHCP) == DHCP:
+            return fabric
+        addresses = reading.named_file((*path, "addresses"), read_given_addresses)
+        if addresses is None:
+            return fabric
+        return replace(fabric, given=addresses, addressing=_of_provider(addresses, path))
+
     @property
     def is_provided(self) -> bool:
-        """Whether another owner runs the switches, so that no file is rendered for them."""
+        """True for switches of another owner: no file is rendered for them."""
         return self.owner == PROVIDER
 
     @property
     def is_management(self) -> bool:
-        """Whether it serves the management ports of devices."""
+        """True for the fabric of the devices' management ports."""
         return any(attach.is_management for attach in self.attach)
 
     @property
     def is_adaptive(self) -> bool:
-        """Whether switches choose a path for each packet, and not for each flow."""
+        """True if switches choose a path for each packet instead of each flow."""
         return self.balancing == "adaptive"
 
     @property
     def planes(self) -> str:
-        """The criterion of planes that no tier joins: ``rail`` or ``position``; "" where all is one network."""
+        """The criterion of planes that stay separate up to the top: ``rail`` or ``position``; "" for a single
+        network."""
         join = self.tiers[-1].join
         return "" if join == "all" else join
 
@@ -350,9 +363,9 @@ class Fabric:
 
 
 def with_provided_fabrics(spec: ClusterSpec) -> ClusterSpec:
-    """The spec with the model that stands for a provider's fabric, and adapters on it as the kernel calls them.
+    """The spec with the stand-in model of provider's fabrics, and their adapters under the kernel's names.
 
-    A node group whose adapters have names of their own gets a model of its own, ``MODEL-GROUP``.
+    A node group with given adapter names gets a separate model, ``MODEL-GROUP``.
     """
     provided = [fabric for fabric in spec.fabrics if fabric.is_provided]
     if not provided:
@@ -361,10 +374,10 @@ def with_provided_fabrics(spec: ClusterSpec) -> ClusterSpec:
     groups = []
     for group in spec.node_groups:
         model = group.model
-        for fabric in provided:
-            for attach in fabric.attach:
-                if attach.nodes == group.name and (attach.interfaces or attach.rdma_devices):
-                    model = _with_names(model, attach)
+        for attach in chain.from_iterable(fabric.attach for fabric in provided):
+            if attach.nodes == group.name and (attach.interfaces or attach.rdma_devices):
+                nic_groups = tuple(_with_adapter_names(nics, attach) for nics in model.nic_groups)
+                model = replace(model, nic_groups=nic_groups)
         if model is group.model:
             groups.append(group)
             continue
@@ -374,17 +387,14 @@ def with_provided_fabrics(spec: ClusterSpec) -> ClusterSpec:
     return replace(spec, node_groups=tuple(groups), catalogue=catalogue)
 
 
-def _with_names(model: HardwareModel, attach: Attach) -> HardwareModel:
-    """A model whose NIC group has the names of an attachment, and no PCI addresses, by which images rename adapters."""
-    groups = (_named(nics, attach) if nics.name == attach.nics else nics for nics in model.nic_groups)
-    return replace(model, nic_groups=tuple(groups))
-
-
-def _named(group: NicGroup, attach: Attach) -> NicGroup:
-    named: list[Nic] = []
+def _with_adapter_names(group: NicGroup, attach: Attach) -> NicGroup:
+    """A NIC group with the attachment's adapter names, and no PCI addresses: images rename adapters by these."""
+    if group.name != attach.nics:
+        return group
+    nics: list[Nic] = []
     count = len(attach.interfaces) or len(attach.rdma_devices)
     for index, nic in enumerate(group.nics[:count]):
         interface = attach.interfaces[index] if index < len(attach.interfaces) else nic.interface
         rdma_device = attach.rdma_devices[index] if index < len(attach.rdma_devices) else nic.rdma_device
-        named.append(replace(nic, interface=interface, rdma_device=rdma_device, pci=None))
-    return replace(group, nics=tuple(named))
+        nics.append(replace(nic, interface=interface, rdma_device=rdma_device, pci=None))
+    return replace(group, nics=tuple(nics))

@@ -1,11 +1,11 @@
-"""Programs of distributions that load packet filters of their own: their packages, and the units that start them."""
+"""Packages with packet filters of their own, and their systemd units."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
 
-# By package, of Debian's and Red Hat's families, the units that put it in force.
+# Units that load the filter, by package, of Debian's and Red Hat's families.
 FIREWALLS: Mapping[str, tuple[str, ...]] = {
     "firewalld": ("firewalld.service",),
     "firewall-config": ("firewalld.service",),

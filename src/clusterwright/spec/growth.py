@@ -1,4 +1,4 @@
-"""How a cluster grows: what stood before, how long freed ports rest, and what is called otherwise from now on."""
+"""Growth of a cluster: the previous phase, the quarantine of freed ports, and renamed objects."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from clusterwright.spec.text.document import Path
 
 @dataclass(frozen=True, slots=True)
 class AllocationPolicy:
-    """``before`` names the allocation file of the phase before, read until the spec has its own.
+    """``before`` names the allocation file of the previous phase, used until the spec has one itself.
 
-    A port or an address that something gave up is not handed out again for ``quarantine_days``.
+    A freed port or address is not assigned again for ``quarantine_days``.
     """
 
     before: Annotated[str | None, Key("from")]
@@ -26,7 +26,7 @@ NO_ALLOCATION = AllocationPolicy(None, 30, ("allocation",))
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """An object formerly called ``was``.
+    """An object with the former name ``was``.
 
     Node group ``nodes``, ``fabric``, or ``tier``, the role of a tier of ``fabric``.
     """

@@ -15,14 +15,14 @@ from clusterwright.spec.text.document import Path
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package of the distribution or of a further repository; ``version`` None takes what the repository has."""
+    """A package of the distribution or of a further repository; ``version`` None takes the repository's."""
 
     name: str
     version: str | None
 
     @classmethod
     def read(cls, typing: Structuring, data: str | Mapping[str, str], path: Path) -> Package:
-        """Written as ``nftables`` or ``nftables=1.1.3-1``, or by ``package`` and ``version``."""
+        """Read ``nftables`` or ``nftables=1.1.3-1``, or ``package`` and ``version``."""
         if not isinstance(data, str):
             return typing.fields(cls, {**data, "name": data["package"]}, path)
         name, _, version = data.partition("=")
@@ -31,9 +31,9 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Where packages come from: ``url``, for apt with ``suites`` and ``components``; ``key`` signs it.
+    """A source of packages: ``url``, for apt with ``suites`` and ``components``; ``key`` checks its signature.
 
-    ``key`` is a file on the build host. A ``url`` that carries a date never changes what it offers.
+    ``key`` is a file on the build host. A ``url`` with a date is a snapshot: its content never changes.
     """
 
     name: str
@@ -46,9 +46,9 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """A driver that the kernel does not bring, or that replaces the kernel's: its packages and its modules.
+    """A driver missing in the kernel, or replacing the kernel's: its packages and its modules.
 
-    ``is_built`` says that it is compiled against the image's kernel while the image is built (DKMS).
+    ``is_built`` is true for compilation against the image's kernel during its build (DKMS).
     """
 
     name: str
@@ -61,7 +61,7 @@ class Driver:
 
 @dataclass(frozen=True, slots=True)
 class Firmware:
-    """The firmware that a device of a node must run; nodes refuse jobs with another one."""
+    """The required firmware of a device; nodes with another version refuse jobs."""
 
     device: str
     version: str
@@ -84,7 +84,7 @@ def _kib(_: Reading, written: int | str, __: Path) -> int | None:
 class Containers:
     """Limits of job containers: locked memory in KiB (None: unlimited), /dev/shm, IPC namespace, devices.
 
-    ``runtime`` is what starts them, ``folder`` where enroot unpacks their images.
+    ``runtime`` starts them, ``folder`` holds the images unpacked by enroot.
     """
 
     memlock_kib: Annotated[int | None, Key("memlock"), By(_kib)]
@@ -98,7 +98,7 @@ class Containers:
 
 @dataclass(frozen=True, slots=True)
 class GpuMetrics:
-    """NVIDIA's DCGM and its exporter: its packages, the node group that asks it, and the TCP port."""
+    """NVIDIA's DCGM and its exporter: its packages, the node group of its clients, and the TCP port."""
 
     packages: tuple[Package, ...]
     asked_by: str
@@ -108,7 +108,7 @@ class GpuMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """A bridge of containers, as Docker makes it on a node: its interface, and the networks of its containers."""
+    """A bridge of containers on a node, such as Docker's: its interface, and the networks of its containers."""
 
     name: str
     prefixes: tuple[Prefix, ...]
@@ -116,14 +116,14 @@ class Bridge:
 
 
 ADMINISTRATORS = frozenset({"sudo", "wheel"})
-"""Debian's and Ubuntu's name of the group of administrators, and Red Hat's."""
+"""The group of administrators on Debian and Ubuntu, and on Red Hat."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who logs in to nodes, with the public keys of the site's ``operators``.
+    """A login account on nodes, with the public keys of the site's ``operators``.
 
-    ``password`` names the secret that holds the hash of a password for the console; None: there is none.
+    ``password`` names the secret with the hash of a console password; None without one.
     """
 
     name: str
@@ -136,13 +136,13 @@ class User:
 
     @property
     def becomes_root(self) -> bool:
-        """True for members of the group that distributions let become root, by either name."""
+        """True for members of a distribution's group of administrators."""
         return not ADMINISTRATORS.isdisjoint(self.groups)
 
 
 @dataclass(frozen=True, slots=True)
 class ImageCheck:
-    """A command that a healthy node runs with exit status 0 within ``timeout_s`` seconds."""
+    """A command with exit status 0 within ``timeout_s`` seconds on a healthy node."""
 
     name: str
     run: str
@@ -152,10 +152,10 @@ class ImageCheck:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Error counts up to which a node gets jobs, the interval of checks, and the checks left out with their reason.
+    """Highest error counts of a node that gets jobs, the interval of checks, and skipped checks with their reason.
 
-    ``patience_s`` is how long one answer may take. Counts are since boot; ``link_errors_per_hour`` are symbol and check
-    sequence errors that correction left.
+    ``patience_s`` is the time limit of one answer. Counts are since boot; ``link_errors_per_hour`` are symbol and check
+    sequence errors left after correction.
     """
 
     interval_s: int
@@ -183,10 +183,10 @@ NCCL, SLURM, HEALTH, LIMITS, FILTER, NETWORK, ACCOUNTS, MOUNTS = (
     "mounts",
 )
 PARTS = (NCCL, SLURM, HEALTH, LIMITS, FILTER, NETWORK, ACCOUNTS, MOUNTS)
-"""What a deployment may own of a node that somebody else installed."""
+"""The parts of an existing node that a deployment may manage."""
 
 USUAL_HEALTH = Structuring("cluster").fields(Health, {}, ("images", "health"))
-"""Of nodes whose image says nothing of it."""
+"""The default for images without an entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +194,9 @@ class Image:
     """Software of a node: packages, kernel and drivers of an operating system, and their settings.
 
     ``delivery`` is ``memory`` (fetched at every boot, nothing on disk), ``disk`` (installed once, on ``disks``: one, a
-    mirror of two, or the smallest where none is named) or ``existing`` (somebody else's, with the parts in ``takes``).
-    ``host_keys`` says where a node's SSH host key is kept, with ``{node}`` for its name; None lets each node make its
-    own. ``size_bytes`` is what the built image and its kernel take as they are fetched, None while nobody measured it.
+    mirror of two, or the smallest if none is named) or ``existing`` (installed by its owner, with the managed parts in
+    ``takes``). ``host_keys`` is the place of a node's SSH host key, with ``{node}`` for its name; None lets each node
+    make one. ``size_bytes`` is the fetched size of the built image and its kernel, None before a measurement.
     """
 
     name: str
@@ -215,7 +215,7 @@ class Image:
     limits: Mapping[str, Text]
     containers: Containers | None
     driver_by_site: str | None
-    """Who brings the driver of GPUs where the image does not."""
+    """The site's way of installing the GPU driver, if the image has none."""
     gpu_metrics: GpuMetrics | None
     enabled_units: Annotated[tuple[str, ...], Key("units", "enable")]
     masked_units: Annotated[tuple[str, ...], Key("units", "mask")]
@@ -228,31 +228,31 @@ class Image:
     size_bytes: int | None
     path: Path
     takes: tuple[str, ...] = ()
-    """The parts that are taken of nodes which somebody else installed; empty for all."""
+    """The managed parts of existing nodes; empty for all."""
     bridges: tuple[Bridge, ...] = ()
-    """The bridges whose containers the filter forwards packets of."""
+    """The bridges with container traffic forwarded by the filter."""
 
     @property
     def is_existing(self) -> bool:
-        """True for a system that somebody else installed: nothing builds, boots or replaces it."""
+        """True for a system installed by its owner: it is never built, booted or replaced."""
         return self.delivery == "existing"
 
     def owns(self, part: str) -> bool:
-        """Whether deployments own a part of its nodes (``PARTS``)."""
+        """Whether deployments manage a part of its nodes (``PARTS``)."""
         return not self.is_existing or not self.takes or part in self.takes
 
     @property
     def own_checks(self) -> tuple[ImageCheck, ...]:
-        """The spec's own commands, but for those that it leaves out."""
+        """The commands of the spec, without skipped ones."""
         return tuple(check for check in self.checks if f"check-{check.name}" not in self.health.leave_out)
 
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """How nodes find their image: the node group of the boot servers, and the Ethernet fabric to ask them over.
+    """Network boot of nodes: the node group of the boot servers, and the Ethernet fabric to reach them.
 
-    ``ipxe`` is where the servers keep iPXE for UEFI; None: where their distribution's package has it.
-    ``macs`` are the addresses read from delivered adapters; those it leaves out have a planned one that none bears.
+    ``ipxe`` is the path of iPXE for UEFI on the servers; None for that of their distribution's package. ``macs`` are
+    the addresses read from delivered adapters; the other adapters have a planned one, unknown on any hardware.
     """
 
     servers: str

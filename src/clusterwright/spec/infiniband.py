@@ -1,4 +1,4 @@
-"""Settings of InfiniBand fabrics alone: a subnet manager, partitions, and scanned GUIDs."""
+"""Settings of InfiniBand fabrics only: a subnet manager, partitions, and scanned GUIDs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from clusterwright.spec.text.document import Path
 
 OPENSM = "opensm"
 UFM = "ufm"
-DEFAULT_PKEY = 0x7FFF  # the partition that every port is in, as a full or a limited member
+DEFAULT_PKEY = 0x7FFF  # the partition of every port, as a full or a limited member
 
 
 @dataclass(frozen=True, slots=True)
 class ManagementKey:
-    """The M_Key: ``secret`` names where the deployment keeps it, ``protection`` is its level (0 to 3).
+    """The M_Key: ``secret`` names it in the deployment's secrets, ``protection`` is its level (0 to 3).
 
-    ``lease_s`` is how many seconds after the last sign of the subnet manager a port forgets it; 0 is never.
+    ``lease_s`` is the time until a port forgets it without a sign of the subnet manager, in seconds; 0 is never.
     """
 
     secret: str
@@ -31,17 +31,17 @@ class ManagementKey:
 
 
 def _subnet_prefix(_: Any, written: int | str, __: Path) -> int:
-    """A subnet prefix, which has 64 bits: more than a number of YAML holds for every reader."""
+    """A subnet prefix of 64 bits: too large for the integers of some YAML readers."""
     return int(written, 16) if isinstance(written, str) else written
 
 
 @dataclass(frozen=True, slots=True)
 class SubnetManager:
-    """Where the subnet manager runs and how it routes: ``count`` hosts out of the node group ``nodes``.
+    """Location and routing of the subnet manager: ``count`` hosts out of the node group ``nodes``.
 
-    ``kind`` is ``opensm`` (the open one) or ``ufm`` (NVIDIA's). ``default_membership`` is what every port is in the
-    default partition, ``limited`` or ``full``. GUIDs without a label are planned below ``guid_prefix`` (24 bits): a
-    locally administered OUI, so that they never collide with a vendor's until scanned ones replace them.
+    ``kind`` is ``opensm`` (the open one) or ``ufm`` (NVIDIA's). ``default_membership`` is the membership of every port
+    in the default partition, ``limited`` or ``full``. GUIDs without a label are planned below ``guid_prefix`` (24
+    bits): a locally administered OUI, so that they never collide with a vendor's until scanned ones replace them.
     """
 
     nodes: str
@@ -59,7 +59,7 @@ class SubnetManager:
 
 @dataclass(frozen=True, slots=True)
 class IpoibHosts:
-    """The nodes of a group: each has the interface on its adapter ``nic``."""
+    """A node group with the interface on its adapter ``nic``."""
 
     nodes: str
     nic: str
@@ -68,8 +68,9 @@ class IpoibHosts:
 
 @dataclass(frozen=True, slots=True)
 class Ipoib:
-    """IP over InfiniBand (RFC 4391) in a partition: what nodes call the interface, the ``network`` on its link, and the
-    part of it that they get ``addresses`` from; servers have theirs elsewhere in it."""
+    """IP over InfiniBand (RFC 4391) in a partition: the ``interface`` on nodes, and the ``network`` on its link.
+
+    Nodes get ``addresses``, a part of the network; servers have addresses outside of that part."""
 
     interface: str
     network: Prefix
@@ -78,14 +79,18 @@ class Ipoib:
     path: Path
 
     def of(self, node_group: str) -> IpoibHosts | None:
-        """How nodes of a group are on it, None where they are not."""
-        return next((host for host in self.hosts if host.nodes == node_group), None)
+        """The entry of a node group; None for nodes without an interface."""
+        for host in self.hosts:
+            if host.nodes == node_group:
+                return host
+        return None
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition: its P_Key (15 bits) and its members by zone. ``limited`` are those of its zones whose members are
-    limited even where ``membership`` is full. ``ipoib`` is None where it carries no IP."""
+    """A partition: its P_Key (15 bits) and its members by zone.
+
+    ``limited`` are zones with limited members even if ``membership`` is full. ``ipoib`` is None without IP."""
 
     name: str
     pkey: int
@@ -96,7 +101,7 @@ class Partition:
     path: Path
 
     def membership_of(self, zone: str) -> str:
-        """``full`` or ``limited``: what a member by this zone is."""
+        """``full`` or ``limited``: the membership given by this zone."""
         return "limited" if zone in self.limited else self.membership
 
 
@@ -121,5 +126,6 @@ class GuidFile:
 
     @cached_property
     def by_end(self) -> Mapping[tuple[str, str], int]:
-        """GUIDs by device and port, those of the overlay file too: it is of every fabric."""
-        return {**{(row.device, row.port): row.guid for row in self.rows}, **self.overlay}
+        """GUIDs by device and port, including the overlay file's, which covers every fabric."""
+        scanned = {(row.device, row.port): row.guid for row in self.rows}
+        return {**scanned, **self.overlay}

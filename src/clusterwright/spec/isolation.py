@@ -17,14 +17,14 @@ Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 AddressWithLength = IPv4Interface | IPv6Interface
 Prefix = Annotated[Network, By(Reading.network)]
-"""A network by the text that writes it."""
+"""A network in its text form."""
 
 INTERNET = "internet"
 BOOT = "boot"
 MANAGEMENT = "management"
-# Outside the cluster and the owner's own: what may send into an isolated zone.
+# Zones of the owner outside of the cluster, permitted to send into an isolated zone.
 OWNERS = frozenset({"production", "ingest-gateway", "services", "management", "boot"})
-# The protocols of a flow whose packets name ports: `icmp` has types, and `any` takes in protocols without ports.
+# Protocols of a flow with ports: `icmp` has types, and `any` includes protocols without ports.
 WITH_PORTS = frozenset({"tcp", "udp"})
 
 ROCE_PORT = 4791
@@ -33,10 +33,10 @@ ROCE_PORT = 4791
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A set of addresses that rules speak of: the networks of node groups on a fabric, and prefixes outside.
+    """A set of addresses for flows: the networks of node groups on a fabric, and prefixes outside.
 
-    ``kind`` says what it is (``compute``, ``production``, ``internet``, ...); an ``isolated`` zone has no flow with a
-    zone of kind ``internet``.
+    ``kind`` is its role (``compute``, ``production``, ``internet``, ...); an ``isolated`` zone has no flow with a zone
+    of kind ``internet``.
     """
 
     name: str
@@ -54,12 +54,12 @@ def _ports(reading: Reading, items: Any, path: Path) -> tuple[tuple[int, int], .
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Traffic that is allowed from one zone to another; everything else is denied.
+    """Permitted traffic from one zone to another; everything else is denied.
 
     ``protocol`` is ``tcp``, ``udp``, ``icmp`` or ``any``. ``ports`` are inclusive ranges of destination ports in order
-    and without overlap, empty for every port (and for protocols without). ``owner`` answers for it; ``expires`` is the
-    last day on which it is wanted, None for no end. A flow stays open beyond that day until the spec drops it:
-    rendering knows no clock.
+    and without overlap, empty for every port (and for protocols without). ``owner`` is responsible for it; ``expires``
+    is the last day of its need, None for no end. A flow stays open beyond that day until it is removed from the spec:
+    rendering has no clock.
     """
 
     name: str
@@ -74,13 +74,13 @@ class Flow:
 
     @property
     def is_rdma(self) -> bool:
-        """True for RoCE v2 itself, which passes on RoCE fabrics alone and has no replies of its own."""
+        """True for RoCE v2 itself, which is permitted on RoCE fabrics only and has no replies."""
         return self.protocol == "udp" and self.ports == ((ROCE_PORT, ROCE_PORT),)
 
     def opens(self, protocol: str, low: int, high: int | None = None) -> bool:
-        """True when it lets a protocol (``tcp`` or ``udp``) reach port ``low``, or every port from there to ``high``.
+        """True if it permits a protocol (``tcp`` or ``udp``) to port ``low``, or to every port from there to ``high``.
 
-        ``ports`` hold no overlap and no neighbours, so that ports in a row lie within one of them.
+        ``ports`` have no overlaps and no adjacent ranges, so consecutive ports lie within one of them.
         """
         last = low if high is None else high
         inside = not self.ports or any(first <= low and last <= end for first, end in self.ports)
@@ -89,7 +89,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """A BGP session with a network outside, over one port of one switch; ``zones`` are what lies behind it."""
+    """A BGP session with an external network, over one port of one switch; ``zones`` are the networks behind it."""
 
     name: str
     device: str
@@ -104,10 +104,11 @@ class Border:
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Border:
-        """The far end of the link must lie in the near end's network and differ from it."""
+        """Read a border; the far end of the link must lie in the near end's network and differ from it."""
         border = reading.fields(cls, data, path)
         near, far = border.address, border.neighbour
-        if near is not NO_ADDRESS and far is not NO_NEIGHBOUR and (far not in near.network or far == near.ip):
+        is_valid = near is not NO_ADDRESS and far is not NO_NEIGHBOUR
+        if is_valid and (far not in near.network or far == near.ip):
             message = f"{far} is not the far end of a link on which the switch is {near}."
             hint = f"Name the other address of {near.network}."
             reading.problem(BAD_PREFIX, (*path, "neighbour"), message, hint)
@@ -116,7 +117,7 @@ class Border:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A promise of the owner: ``name`` for users (P1), ``promise`` is one of the known ones."""
+    """A promise of the owner: ``name`` is its label (P1), ``promise`` one of the supported ones."""
 
     name: str
     promise: str
@@ -125,7 +126,7 @@ class Promise:
 
 
 def joined(ports: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The same ports in the fewest inclusive ranges, in order: a port that is written twice is one port."""
+    """The same ports in the fewest inclusive ranges, in order; a repeated port counts once."""
     ranges: list[tuple[int, int]] = []
     for low, high in sorted(ports):
         if ranges and low <= ranges[-1][1] + 1:

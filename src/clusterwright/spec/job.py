@@ -1,4 +1,4 @@
-"""How jobs run on the cluster: what NCCL is told, and how the batch system sees the topology."""
+"""Jobs on the cluster: NCCL's settings, and the batch system's view of the topology."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from clusterwright.spec.credentials import Brought
+from clusterwright.spec.credentials import CredentialSource
 from clusterwright.spec.structuring import By, Structuring, Text, one_or_several
 from clusterwright.spec.text.document import Path
 
@@ -21,12 +21,12 @@ def _by_name(_: Structuring, settings: Mapping[str, object], __: Path) -> tuple[
 
 
 SlurmSettings = Annotated[tuple[tuple[str, str], ...], By(_by_name)]
-"""Words of slurm.conf(5) and their values, by name."""
+"""Settings of slurm.conf(5), by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlightRecorder:
-    """PyTorch's record of the last ``entries`` collectives of each rank, written below ``folder`` when one hangs."""
+    """PyTorch's record of the last ``entries`` collectives of each rank, written below ``folder`` if one hangs."""
 
     entries: int
     folder: str
@@ -36,7 +36,7 @@ class FlightRecorder:
 class TunerRow:
     """One choice of the tuner: for messages of a size in bytes, and optionally a number of channels, nodes and ranks.
 
-    None stands for "any", and for ``channels`` for "as NCCL likes".
+    None stands for "any", and for ``channels`` for NCCL's choice.
     """
 
     collective: str
@@ -52,7 +52,7 @@ class TunerRow:
 
 @dataclass(frozen=True, slots=True)
 class Tuner:
-    """NCCL's example tuner: the ``plugin`` library on the nodes, which is built and not packaged, and its table."""
+    """NCCL's example tuner: the ``plugin`` library on the nodes, built from source without a package, and its table."""
 
     plugin: str
     rows: tuple[TunerRow, ...]
@@ -61,14 +61,13 @@ class Tuner:
 
 @dataclass(frozen=True, slots=True)
 class NcclProfile:
-    """The choices that NCCL settings of the groups ``nodes`` are derived from; HCA lists, traffic classes and GIDs
-    follow from the plan.
+    """Choices for the NCCL settings of the groups ``nodes``; HCA lists, traffic classes and GIDs follow from the plan.
 
-    ``name`` is None where the only profile has none. ``partition`` is the InfiniBand partition that data travels in,
-    None where nodes are full members of one alone. ``version`` is NCCL's, ``pytorch`` PyTorch's, None where jobs use
-    something else. ``heartbeat_timeout_s`` is how long PyTorch's watchdog waits before it takes a process for hung.
-    ``topology_file`` gives nodes the topology of their model. ``variables`` are further NCCL or PyTorch variables,
-    written as they are. Without a word ``timeout`` is NCCL's own since 2.23.
+    ``name`` is None for a single unnamed profile. ``partition`` is the InfiniBand partition of data, None for nodes
+    with full membership in only one. ``version`` is NCCL's, ``pytorch`` PyTorch's, None for jobs without it.
+    ``heartbeat_timeout_s`` is the time until PyTorch's watchdog takes a process for hung. ``topology_file`` gives nodes
+    the topology of their model. ``variables`` are further NCCL or PyTorch variables, written unchanged. The default
+    ``timeout`` is NCCL's own since 2.23.
     """
 
     name: str | None
@@ -96,8 +95,10 @@ class NcclProfile:
 
 @dataclass(frozen=True, slots=True)
 class Kueue:
-    """Kueue's view of the same nodes: ``label_prefix`` is the domain of the topology labels, ``flavor`` the resource
-    flavour that jobs ask for, ``api_port`` the TCP port at which Kubernetes' API server answers nodes."""
+    """Kueue's view of the same nodes.
+
+    ``label_prefix`` is the domain of the topology labels, ``flavor`` the resource flavour of jobs, ``api_port`` the TCP
+    port of Kubernetes' API server for nodes."""
 
     label_prefix: str
     flavor: str
@@ -106,23 +107,25 @@ class Kueue:
 
 @dataclass(frozen=True, slots=True)
 class SlurmPartition:
-    """Nodes that one job may span. Without ``allow_groups`` and ``allow_accounts`` anybody may submit to it."""
+    """Nodes for one job. Without ``allow_groups`` and ``allow_accounts`` any user may submit to it."""
 
     name: str
     nodes: Names
     allow_groups: tuple[str, ...]
     allow_accounts: tuple[str, ...]
     shared: bool
-    """Whether jobs share nodes; otherwise each has whole ones."""
+    """True if jobs share nodes; otherwise each job has whole nodes."""
     settings: SlurmSettings
-    """Further words of its line."""
+    """Further settings of its line."""
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Controllers:
-    """Who runs a scheduler's controller: the first ``count`` machines in service of the group ``nodes``, None for those
-    of role ``service``. ``state`` is slurmctld's folder, ``shared_by`` says who gives all of them the same one."""
+    """Hosts of a scheduler's controller: the first ``count`` machines in service of the group ``nodes``.
+
+    ``nodes`` None stands for machines of role ``service``. ``state`` is slurmctld's folder, ``shared_by`` describes how
+    all of them share it."""
 
     nodes: str | None
     count: int
@@ -133,7 +136,7 @@ class Controllers:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The MySQL or MariaDB on ``host`` that slurmdbd writes to; ``secret`` is the name of its user's password."""
+    """The MySQL or MariaDB of slurmdbd on ``host``; ``secret`` is the name of its user's password."""
 
     host: str
     name: str
@@ -153,29 +156,30 @@ class Accounting:
 
 @dataclass(frozen=True, slots=True)
 class SlurmTopology:
-    """Slurm's view: ``leaf`` is the level that makes one switch of its tree, or the base block.
+    """Slurm's view: ``leaf`` is the level of a switch of its tree, or of the base block.
 
-    ``block_sizes`` are in nodes, for the block plugin. ``munge`` is where the daemons' common key comes from.
-    ``partitions`` are the written ones, the default one first. ``accounting`` is None where nobody keeps records.
+    ``block_sizes`` are in nodes, for the block plugin. ``munge`` is the origin of the daemons' common key.
+    ``partitions`` are those in the spec, the default one first. ``accounting`` is None without records.
     """
 
     plugin: str
     leaf: str
     block_sizes: tuple[int, ...]
     partitions: tuple[SlurmPartition, ...]
-    munge: Brought | None
+    munge: CredentialSource | None
     settings: SlurmSettings
-    """Further words of slurm.conf."""
+    """Further settings of slurm.conf."""
     accounting: Accounting | None
     login: tuple[str, ...]
-    """Node groups whose users submit jobs there: they have Slurm's commands and no daemon of it."""
+    """Node groups for submitting jobs: they have Slurm's commands and none of its daemons."""
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """Who places jobs on the groups ``nodes``: ``slurm`` is None where Kueue alone does, ``kueue`` where Slurm alone
-    does. ``name`` is None where the only one has none."""
+    """The scheduler of the groups ``nodes``: ``slurm`` is None with Kueue alone, ``kueue`` with Slurm alone.
+
+    ``name`` is None for a single unnamed scheduler."""
 
     name: str | None
     nodes: Names
@@ -186,28 +190,29 @@ class Scheduler:
 
     @classmethod
     def read(cls, typing: Structuring, data: Mapping[str, Any], path: Path) -> Scheduler:
-        """Slurm's settings stand beside the kind."""
+        """Read a scheduler; Slurm's settings are in the same mapping as the kind."""
         slurm = typing.typed(SlurmTopology, data, path) if data["kind"] == SLURM else None
         return typing.fields(cls, data, path, slurm=slurm)
 
     @property
     def partitions(self) -> tuple[SlurmPartition, ...]:
-        """Slurm's partitions, the default one first: where none is written, one for each node group, of its name."""
+        """Slurm's partitions, the default one first: by default one for each node group, with its name."""
         if self.slurm is None:
             return ()
-        default_partition = (
-            SlurmPartition(
-                name=name,
-                nodes=(name,),
-                allow_groups=(),
-                allow_accounts=(),
-                shared=False,
-                settings=(),
-                path=(*self.path, "nodes"),
-            )
-            for name in self.nodes
+        if self.slurm.partitions:
+            return self.slurm.partitions
+        return tuple(self._default_partition(name) for name in self.nodes)
+
+    def _default_partition(self, node_group: str) -> SlurmPartition:
+        return SlurmPartition(
+            name=node_group,
+            nodes=(node_group,),
+            allow_groups=(),
+            allow_accounts=(),
+            shared=False,
+            settings=(),
+            path=(*self.path, "nodes"),
         )
-        return self.slurm.partitions or tuple(default_partition)
 
 
 NcclProfiles = Annotated[tuple[NcclProfile, ...], one_or_several(NcclProfile)]

@@ -1,7 +1,7 @@
-"""Kernel settings by name: which spellings mean the same, and which ones clusterwright decides and no image does.
+"""Kernel settings by name: equivalent spellings, and settings fixed by clusterwright for every image.
 
-sysctl(8) and systemd-sysctl(8) take dots and slashes: where a name's first separator is a dot, dots separate and
-slashes stand for dots; where it is a slash, everything is as /proc/sys has it.
+sysctl(8) and systemd-sysctl(8) take dots and slashes: in a name with a dot as first separator, dots separate and
+slashes stand for dots; in one with a slash first, everything is as in /proc/sys.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 Path = tuple[str, ...]
-"""The folders below /proc/sys that lead to a setting, and its file."""
+"""The folders below /proc/sys of a setting, and its file."""
 
 _ANY = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """A setting that an image cannot change: ``value`` is its constant, None where the plan computes it."""
+class FixedSetting:
+    """A setting fixed for every image: ``value`` is its constant, None if the plan computes it."""
 
     path: Path
     value: str | None
@@ -25,19 +25,19 @@ class Decided:
 
 _NO_ROUTER = "nodes forward nothing: what is proven of the fabrics would not hold for a packet that a node passes on"
 _NO_ROUTES = "nodes take no routes and no addresses from the network: anybody there could lead their traffic away"
-_NO_SOURCE = "the packet filter judges packets by their source and by the interface that they come in on"
+_NO_SOURCE = "the packet filter checks packets by their source and by the interface that they come in on"
 _NO_PROXY = "a node answers for its own addresses alone"
 _COMPUTED = "the plan computes it from the node's adapters and neighbours"
 _HELPERS = "a helper would open ports that no flow names"
 
 
-def _conf(version: int, name: str, value: str | None, because: str) -> Decided:
-    return Decided(("net", f"ipv{version}", "conf", _ANY, name), value, because)
+def _conf(version: int, name: str, value: str | None, because: str) -> FixedSetting:
+    return FixedSetting(("net", f"ipv{version}", "conf", _ANY, name), value, because)
 
 
 _DECIDED = (
-    Decided(("net", "ipv4", "ip_forward"), "0", _NO_ROUTER),
-    Decided(("net", "netfilter", "nf_conntrack_helper"), "0", _HELPERS),
+    FixedSetting(("net", "ipv4", "ip_forward"), "0", _NO_ROUTER),
+    FixedSetting(("net", "netfilter", "nf_conntrack_helper"), "0", _HELPERS),
     *(_conf(version, "forwarding", "0", _NO_ROUTER) for version in (4, 6)),
     *(_conf(version, "mc_forwarding", "0", _NO_ROUTER) for version in (4, 6)),
     _conf(6, "force_forwarding", "0", _NO_ROUTER),
@@ -49,31 +49,36 @@ _DECIDED = (
     *(_conf(4, name, "0", _NO_PROXY) for name in ("proxy_arp", "proxy_arp_pvlan", "bootp_relay")),
     _conf(6, "proxy_ndp", "0", _NO_PROXY),
     *(_conf(4, name, None, _COMPUTED) for name in ("arp_ignore", "arp_announce")),
-    *(Decided(("net", f"ipv{version}", "fib_multipath_hash_policy"), None, _COMPUTED) for version in (4, 6)),
-    *(Decided(("net", "ipv4", "neigh", _ANY, f"gc_thresh{step}"), None, _COMPUTED) for step in (1, 2, 3)),
-    *(Decided(("net", "ipv6", "neigh", _ANY, f"gc_thresh{step}"), None, _COMPUTED) for step in (1, 2, 3)),
+    *(FixedSetting(("net", f"ipv{version}", "fib_multipath_hash_policy"), None, _COMPUTED) for version in (4, 6)),
+    *(FixedSetting(("net", "ipv4", "neigh", _ANY, f"gc_thresh{step}"), None, _COMPUTED) for step in (1, 2, 3)),
+    *(FixedSetting(("net", "ipv6", "neigh", _ANY, f"gc_thresh{step}"), None, _COMPUTED) for step in (1, 2, 3)),
 )
 
 
 def path_of(name: str) -> Path:
-    """Where below /proc/sys the setting ``name`` lies, however it is spelled."""
-    first = next((char for char in name if char in "./"), "/")
+    """Path of the setting ``name`` below /proc/sys, in any spelling."""
+    separators = [char for char in name if char in "./"]
+    first = separators[0] if separators else "/"
     if first == ".":
         name = name.translate(str.maketrans("./", "/."))
     return tuple(part for part in name.split("/") if part)
 
 
 def dotted(name: str) -> str:
-    """``name`` as files of sysctl.d commonly have it: dots between parts, a slash for a dot inside one."""
+    """``name`` in the usual form of sysctl.d: dots between parts, a slash for a dot inside one."""
     return ".".join(part.replace(".", "/") for part in path_of(name))
 
 
-def decided(name: str) -> Decided | None:
-    """The reason for the value of the setting ``name``, in any spelling; None where the image may set it."""
+def decided(name: str) -> FixedSetting | None:
+    """The fixed setting ``name``, in any spelling, with its reason; None if an image may set it."""
     path = path_of(name)
     for setting in _DECIDED:
-        if len(setting.path) == len(path) and all(
-            want in (_ANY, part) for want, part in zip(setting.path, path, strict=True)
-        ):
+        if _matches(setting.path, path):
             return setting
     return None
+
+
+def _matches(pattern: Path, path: Path) -> bool:
+    if len(pattern) != len(path):
+        return False
+    return all(expected in (_ANY, part) for expected, part in zip(pattern, path, strict=True))

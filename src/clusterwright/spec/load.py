@@ -1,7 +1,7 @@
 """From a checked document to the typed spec.
 
-Expects a document that its JSON Schema accepts; what a schema cannot say (does this model exist, is this prefix a
-network) is collected here, all of it, and raised together.
+Expects a document valid by its JSON Schema; checks beyond a schema (does this model exist, is this prefix a network)
+are collected here and raised together.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.text.extends import read_spec_document
 from clusterwright.spec.text.source import is_there, note_absence
 
-ALLOCATED = ".allocated.yaml"  # how the names of allocation files end
+ALLOCATED = ".allocated.yaml"  # suffix of allocation files
 OVERLAY = ".overlay.csv"
 BEFORE: Path = ("allocation", "from")
-PLACE: Path = ("allocated",)  # of what the file says: whoever reads it cannot be judged while that is in doubt
+PLACE: Path = ("allocated",)  # stands for the file's content: rules that use it are not checked while it has errors
 
 
 def load_spec(path: str | FilePath) -> ClusterSpec:
     """Read, check and type the spec at ``path``.
 
-    Raises SpecError with every finding of the stage that failed: reading, schema, or references to the catalogue.
+    Raises SpecError with every finding of the failed stage: reading, schema, or references to the catalogue.
     """
     document = read_spec_document(path)
     findings = check(document, "cluster")
@@ -43,7 +43,7 @@ def load_spec(path: str | FilePath) -> ClusterSpec:
 
 
 def load_spec_document(document: Document) -> ClusterSpec:
-    """Type a document that the cluster schema accepts.
+    """Type a document valid by the cluster schema.
 
     Raises SpecError for unknown hardware models, prefixes that are no networks and ranges that run backwards.
     """
@@ -63,11 +63,11 @@ class Typed:
 
 
 def type_document(document: Document) -> Typed:
-    """Type a document that the cluster schema accepts, with findings about its values."""
+    """Type a document valid by the cluster schema, with findings about its values."""
     findings: list[Finding] = []
     try:
-        named = (document.named_file(("hardware", index)) for index in range(len(document.data.get("hardware", ()))))
-        catalogue = load_catalogue(extra=list(named))
+        count = len(document.data.get("hardware", ()))
+        catalogue = load_catalogue(extra=[document.named_file(("hardware", index)) for index in range(count)])
     except SpecError as error:
         findings += error.findings
         catalogue = load_catalogue()
@@ -78,12 +78,12 @@ def type_document(document: Document) -> Typed:
 
 
 def allocation_file(spec: str | FilePath) -> FilePath:
-    """Where the allocation file of the spec at ``spec`` lies: cluster.yaml has cluster.allocated.yaml."""
+    """Path of the allocation file of the spec at ``spec``: cluster.yaml has cluster.allocated.yaml."""
     return FilePath(spec).with_suffix(ALLOCATED)
 
 
 def overlay_file(spec: str | FilePath) -> FilePath:
-    """Where the overlay file of the spec at ``spec`` lies: cluster.yaml has cluster.overlay.csv."""
+    """Path of the overlay file of the spec at ``spec``: cluster.yaml has cluster.overlay.csv."""
     return FilePath(spec).with_suffix(OVERLAY)
 
 
@@ -100,27 +100,28 @@ def _with_overlay(reading: Reading, spec: ClusterSpec) -> ClusterSpec:
     for finding in findings:
         reading.findings.append(finding)
         reading.doubts["overlay",] = finding
-    macs = tuple(
-        NotedMac(device=row.device, port=row.port, mac=row.mac, line=row.line)
-        for row in overlay.rows
-        if row.mac is not None
-    )
+    macs: list[NotedMac] = []
+    for row in overlay.rows:
+        if row.mac is None:
+            continue
+        macs.append(NotedMac(device=row.device, port=row.port, mac=row.mac, line=row.line))
     boot = spec.boot
     if boot is not None and macs:
-        named = boot.macs or MacFile(overlay.file, ())
-        boot = replace(boot, macs=replace(named, overlay=macs))
+        mac_file = boot.macs or MacFile(overlay.file, ())
+        boot = replace(boot, macs=replace(mac_file, overlay=tuple(macs)))
     guids = {(row.device, row.port): row.guid for row in overlay.rows if row.guid is not None}
-    fabrics = tuple(
-        replace(fabric, guids=replace(fabric.guids or GuidFile(overlay.file, (), fabric.path), overlay=guids))
-        if guids and fabric.technology == "infiniband"
-        else fabric
-        for fabric in spec.fabrics
-    )
-    return replace(spec, overlay=overlay, boot=boot, fabrics=fabrics)
+    fabrics = []
+    for fabric in spec.fabrics:
+        if guids and fabric.technology == "infiniband":
+            guid_file = fabric.guids or GuidFile(overlay.file, (), fabric.path)
+            fabrics.append(replace(fabric, guids=replace(guid_file, overlay=guids)))
+        else:
+            fabrics.append(fabric)
+    return replace(spec, overlay=overlay, boot=boot, fabrics=tuple(fabrics))
 
 
 def _what_stands(reading: Reading) -> Allocated:
-    """The spec's allocation file, or, until it has one, that of the phase before; findings are recorded."""
+    """The spec's allocation file, or, until it has one, that of the previous phase; findings are recorded."""
     document = reading.document
     allocated_path = allocation_file(document.file)
     if allocated_path.is_file():

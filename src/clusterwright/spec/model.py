@@ -1,4 +1,4 @@
-"""The typed spec: what an architect says about a cluster, and nothing that can be derived from it.
+"""The typed spec: the architect's decisions about a cluster, without anything derivable.
 
 Every element keeps ``path``, its place in the document, so that a finding about it points at its line.
 """
@@ -36,16 +36,16 @@ from clusterwright.spec.text.document import Document, Path
 from clusterwright.spec.workload import Job
 from clusterwright.spec.zone_reach import with_internet
 
-CLUSTER = "cluster"  # the outermost level, which every group lies in
+CLUSTER = "cluster"  # the outermost level, around every group
 RACK = "rack"
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A grouping level: ``of`` members of the level below make one (nodes for the lowest level).
+    """A grouping level with ``of`` members of the level below (nodes for the lowest level).
 
-    ``code`` is the letter in names (``p`` in p03), ``within`` the level in which instances are counted from 0.
+    ``code`` is the letter in names (``p`` in p03), ``within`` the level that restarts the count of instances.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """Where nodes stand in the groups of others: ``count`` in each group at ``level`` of the node group ``nodes``."""
+    """Nodes within the groups of others: ``count`` in each group at ``level`` of the node group ``nodes``."""
 
     nodes: str
     level: str
@@ -69,8 +69,8 @@ class Inside:
 class NodeGroup:
     """Equal machines: ``count`` nodes of ``model``, grouped by ``levels`` from the smallest to the largest.
 
-    ``left_out`` names groups and nodes that are passed over: their places stay empty. ``name_pattern`` is what the site
-    calls its nodes, None for planned names.
+    ``left_out`` names skipped groups and nodes: their places stay empty. ``name_pattern`` is the site's naming pattern,
+    None for planned names.
     """
 
     name: str
@@ -85,30 +85,30 @@ class NodeGroup:
     path: Path
     name_pattern: str | None = None
     nvlink_domain: str | None = None
-    """The level each of whose instances shares switch trays of NVLink; None where nodes share none."""
+    """The level of an NVLink domain with common switch trays; None for nodes without one."""
     inside: Inside | None = None
-    """The groups of other nodes that these stand in; their levels are then those of the others, and so many make one.
+    """The groups of other nodes around these; their levels are then those of the others, with ``count`` nodes in
+    each.
     """
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> NodeGroup:
-        """A level is counted within the next larger one, and named by its first letter, unless it says otherwise.
+        """Read a node group; a level is counted within the next larger one, and named by its first letter by default.
 
-        Without levels one rack holds all nodes. Those of nodes ``inside`` others are known with these.
+        Without levels one rack holds all nodes. Nodes ``inside`` others get their levels later, from these.
         """
+        data = {"prefix": data["name"].replace("-", ""), **data}
         if "inside" in data:
-            return reading.fields(
-                cls, {"prefix": data["name"].replace("-", ""), **data, "levels": [], "count": 0}, path
-            )
+            return reading.fields(cls, {**data, "levels": [], "count": 0}, path)
         steps = data.get("levels") or [{"name": RACK, "of": data["count"]}]
         larger = (*(step["name"] for step in steps[1:]), CLUSTER)
         levels = [{"code": step["name"][0], "within": above, **step} for step, above in zip(steps, larger, strict=True)]
-        return reading.fields(cls, {"prefix": data["name"].replace("-", ""), **data, "levels": levels}, path)
+        return reading.fields(cls, {**data, "levels": levels}, path)
 
     def nodes_per(self, level: str) -> int:
-        """How many nodes a full instance of ``level`` holds; the whole group for the cluster level.
+        """Number of nodes in a full instance of ``level``; the whole group for the cluster level.
 
-        Raises KeyError when the group has no such level.
+        Raises KeyError if the group has no such level.
         """
         if level == CLUSTER:
             return self.count
@@ -120,17 +120,17 @@ class NodeGroup:
         raise KeyError(level)
 
     def nodes_of_smallest(self, level: str) -> int:
-        """Nodes of the instance of ``level`` that holds the fewest: the last one may be partly filled.
+        """Nodes in the smallest instance of ``level``: the last one may be partly filled.
 
-        Raises KeyError when the group has no such level.
+        Raises KeyError if the group has no such level.
         """
         full = min(self.nodes_per(level), self.count)
         return self.count % full or full
 
     def standing_inside(self, groups: Mapping[str, NodeGroup]) -> NodeGroup:
-        """The group with the levels and number of the ``groups`` that it stands in; as it is where there are none.
+        """The group with the levels and number of the ``groups`` around it; unchanged if there are none.
 
-        What those leave out counts as well: the layout knows how many there are.
+        Their skipped groups count as well: the layout knows the actual number.
         """
         host = groups.get(self.inside.nodes) if self.inside is not None else None
         host = None if host is self else host
@@ -144,10 +144,9 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A file system that nodes mount from a storage group, or from a server outside of the spec.
+    """A file system mounted by nodes from a storage group, or from a server outside of the spec.
 
-    ``options`` are in mount(8)'s words. ``protection`` is None where the spec does not say what keeps its data from
-    others.
+    ``options`` are those of mount(8). ``protection`` is None if the spec has no statement about it.
     """
 
     name: str
@@ -163,16 +162,16 @@ class Mount:
     server: str | None = None
     """The server outside of the spec, by address or by name."""
     addresses: tuple[Annotated[Address, By(Reading.address)], ...] = ()
-    """The addresses of a server that is named."""
+    """The addresses of a server given by name."""
 
     @property
     def served_by(self) -> str:
-        """The storage group or the server, as the spec names it."""
+        """The storage group or the server in the spec."""
         return self.system or self.server or ""
 
     @property
     def server_addresses(self) -> tuple[Address, ...]:
-        """Where the server outside of the spec is asked; none for a storage group, or for a name without addresses."""
+        """Addresses of the server outside of the spec; empty for a storage group, or for a name without addresses."""
         address = address_or_none(self.server or "")
         return self.addresses if address is None else (address,)
 
@@ -181,7 +180,7 @@ class Mount:
 class SpecException:
     """A local difference: a drained switch, a port out of service, a group of nodes with another image.
 
-    ``until`` is the last day on which it is wanted; it holds until it is taken out.
+    ``until`` is the last day of its need; it stays in force until it is removed.
     """
 
     device: str | None
@@ -196,7 +195,7 @@ class SpecException:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A published figure that the plan must meet, by its dotted name; ``tolerance`` is relative."""
+    """A published figure for the plan, by its dotted name; ``tolerance`` is relative."""
 
     figure: str
     value: float | None
@@ -209,7 +208,7 @@ class Expectation:
 
     @property
     def highest(self) -> float | None:
-        """The most that meets it; None without a bound."""
+        """The highest accepted value; None without a bound."""
         bounds = [] if self.value is None else [self.value * (1 + self.tolerance)]
         if self.at_most is not None:
             bounds.append(self.at_most)
@@ -217,7 +216,7 @@ class Expectation:
 
     @property
     def lowest(self) -> float | None:
-        """The least that meets it; None without a bound."""
+        """The lowest accepted value; None without a bound."""
         bounds = [] if self.value is None else [self.value * (1 - self.tolerance)]
         if self.at_least is not None:
             bounds.append(self.at_least)
@@ -234,14 +233,14 @@ class Expectation:
         return " and ".join(words)
 
     def is_met(self, planned: float) -> bool:
-        """Whether a planned figure meets it; rounding errors are forgiven."""
+        """Whether a planned figure is accepted, apart from rounding errors."""
         too_low = self.lowest is not None and planned < self.lowest - _ROUNDING
         too_high = self.highest is not None and planned > self.highest + _ROUNDING
         return not too_low and not too_high
 
 
 def _in_lossless_class(nccl: NcclProfile, spec: ClusterSpec) -> NcclProfile:
-    """``nccl`` with data in its RoCE fabric's only lossless class, where the spec names no class."""
+    """``nccl`` with data in the only lossless class of its RoCE fabric, if the spec names no class."""
     fabric = spec.fabric(nccl.fabric)
     if nccl.data_class is not None or fabric is None or fabric.technology != "roce":
         return nccl
@@ -251,8 +250,9 @@ def _in_lossless_class(nccl: NcclProfile, spec: ClusterSpec) -> NcclProfile:
 
 @dataclass(frozen=True)
 class ClusterSpec:
-    """A whole cluster as written. Immutable; positions through ``document``. ``allocated`` is what stands of it,
-    ``overlay`` what the floor has noted.
+    """A whole cluster as written: immutable, with positions through ``document``.
+
+    ``allocated`` is the built part of it, ``overlay`` the labels and names recorded on site.
     """
 
     name: str
@@ -292,19 +292,24 @@ class ClusterSpec:
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> ClusterSpec:
-        """The whole document; what is wrong with its values is recorded."""
+        """Read the whole document; errors in its values are recorded."""
         data = {"title": data["name"], **data}
         spec = reading.fields(cls, data, path, catalogue=reading.catalogue, document=reading.document)
-        written = {group.name: group for group in spec.node_groups}
-        placed = tuple(group.standing_inside(written) for group in spec.node_groups)
+        group_by_name = {group.name: group for group in spec.node_groups}
+        groups = tuple(group.standing_inside(group_by_name) for group in spec.node_groups)
         profiles = tuple(_in_lossless_class(nccl, spec) for nccl in spec.nccl_profiles)
-        return with_internet(with_provided_fabrics(replace(spec, node_groups=placed, nccl_profiles=profiles)))
+        return with_internet(with_provided_fabrics(replace(spec, node_groups=groups, nccl_profiles=profiles)))
 
     @cached_property
     def noted_macs(self) -> Mapping[tuple[str, str], int]:
-        """The MAC addresses that somebody has read from labels, by device and port."""
-        noted = {(row.device, row.port): row.mac for row in self.overlay.rows if row.mac is not None}
-        return {**(self.boot.macs.by_end if self.boot is not None and self.boot.macs is not None else {}), **noted}
+        """The MAC addresses read from labels, by device and port."""
+        macs: dict[tuple[str, str], int] = {}
+        if self.boot is not None and self.boot.macs is not None:
+            macs.update(self.boot.macs.by_end)
+        for row in self.overlay.rows:
+            if row.mac is not None:
+                macs[row.device, row.port] = row.mac
+        return macs
 
     @property
     def tiers(self) -> tuple[Tier, ...]:
@@ -317,13 +322,13 @@ class ClusterSpec:
 
     def fabric(self, name: str) -> Fabric | None:
         """The fabric ``name``, or None."""
-        for fabric in self.fabrics:  # asked for every cable, so without a generator
+        for fabric in self.fabrics:  # called for every cable, so without a generator
             if fabric.name == name:
                 return fabric
         return None
 
     def plain_network(self, name: str) -> tuple[Fabric, FabricAddressing] | None:
-        """The fabric ``name`` with its addresses, where it is plain Ethernet and has some; None otherwise."""
+        """The fabric ``name`` with its addresses, if it is plain Ethernet with addresses; None otherwise."""
         fabric = self.fabric(name)
         if fabric is None or fabric.technology != "ethernet" or fabric.addressing is None:
             return None
@@ -331,9 +336,9 @@ class ClusterSpec:
 
     @property
     def boot_network(self) -> tuple[Fabric, FabricAddressing] | None:
-        """The network that machines boot over.
+        """The network for booting machines.
 
-        None without booting, and where the named fabric cannot serve it (CW606).
+        None without booting, and for a fabric that cannot serve it (CW606).
         """
         return self.plain_network(self.boot.fabric) if self.boot is not None else None
 
@@ -358,5 +363,5 @@ class ClusterSpec:
         return next((profile for profile in self.nccl_profiles if node_group in profile.nodes), None)
 
     def scheduler(self, node_group: str) -> Scheduler | None:
-        """Who places jobs on a node group, or None."""
+        """The scheduler of a node group, or None."""
         return next((scheduler for scheduler in self.schedulers if node_group in scheduler.nodes), None)

@@ -22,17 +22,17 @@ UNKNOWN_MODEL = "CW140"
 BAD_PREFIX = "CW141"
 BAD_RANGE = "CW142"
 BAD_DATE = "CW147"
-# In the place of one that is refused.
+# Used in the place of refused values.
 NO_ADDRESS = ip_interface("0.0.0.0/31")
 NO_NEIGHBOUR = NO_ADDRESS.ip
 T = TypeVar("T")
 
 
 class Reading(Structuring):
-    """One walk through a document; ``findings`` fills up instead of stopping at the first mistake.
+    """One walk through a document; ``findings`` collects errors instead of stopping at the first.
 
-    ``doubts`` are the places at which something stands in for a value, each with the finding because of which.
-    ``lacking`` is set when the catalogue lacks models that the document brings: a finding about their file.
+    ``doubts`` are the places of stand-in values, each with its finding. ``lacking`` is set if the catalogue lacks
+    models of the document's hardware files: a finding about the file.
     """
 
     def __init__(self, document: Document, catalogue: Catalogue, lacking: Finding | None = None) -> None:
@@ -44,7 +44,7 @@ class Reading(Structuring):
         self.doubts: dict[Path, Finding] = {}
 
     def problem(self, code: str, path: Path, message: str, hint: str) -> None:
-        """Record an error at ``path``: what is wrong, and how to fix it."""
+        """Record an error at ``path`` with a hint for its fix."""
         shown = format_path(path, self.document.data)
         finding = Finding(
             code=code,
@@ -61,7 +61,7 @@ class Reading(Structuring):
     def named_file(self, path: Path, read: Callable[[FilePath], tuple[T, Iterable[Finding]]]) -> T | None:
         """The content of the file named at ``path``, by ``read``; None, with all findings recorded, on an error.
 
-        ``read`` gives what it read and its findings, or raises SpecError.
+        ``read`` returns the content and its findings, or raises SpecError.
         """
         try:
             content, findings = read(self.document.named_file(path))
@@ -73,9 +73,9 @@ class Reading(Structuring):
         return content
 
     def model(self, name: str, path: Path) -> HardwareModel:
-        """The hardware model ``name``; one that is not in the catalogue is recorded, and another stands in for it.
+        """The hardware model ``name``; for an unknown one a finding is recorded, and another model stands in for it.
 
-        Where the catalogue is known to lack models, nothing is said of the name: it may be one of theirs.
+        If the catalogue is known to lack models, no finding is recorded: the name may be one of theirs.
         """
         if name not in self.catalogue:
             if self.lacking is not None:
@@ -86,7 +86,7 @@ class Reading(Structuring):
         return self.catalogue[name]
 
     def network(self, text: str, path: Path) -> Network:
-        """The network that ``text`` writes; a text that is none is recorded."""
+        """The network in ``text``; a finding is recorded for any other text."""
         try:
             return ip_network(text)
         except ValueError as error:
@@ -97,7 +97,7 @@ class Reading(Structuring):
             return ip_network("0.0.0.0/32")
 
     def interface(self, text: str, path: Path) -> AddressWithLength:
-        """The address with its length that ``text`` writes; a text that is none is recorded: NO_ADDRESS."""
+        """The address with length in ``text``; NO_ADDRESS, with a finding, for any other text."""
         try:
             return ip_interface(text)
         except ValueError as error:
@@ -106,7 +106,7 @@ class Reading(Structuring):
             return NO_ADDRESS
 
     def address(self, text: str, path: Path, hint: str = "Write one such as 10.0.0.1.") -> Address:
-        """The address that ``text`` writes; a text that is none is recorded: NO_NEIGHBOUR."""
+        """The address in ``text``; NO_NEIGHBOUR, with a finding, for any other text."""
         try:
             return ip_address(text)
         except ValueError:
@@ -114,12 +114,12 @@ class Reading(Structuring):
             return NO_NEIGHBOUR
 
     def server(self, text: str, path: Path) -> str:
-        """An address as it is written; one that is none is recorded."""
+        """An address as written; a finding is recorded for any other text."""
         self.address(text, path, "Write an address such as 10.0.0.53 or fd00::53.")
         return text
 
     def day(self, text: str, path: Path) -> date | None:
-        """The day that ``text`` writes as 2026-12-31; None, and recorded, for one that no calendar has."""
+        """The day in ``text``, such as 2026-12-31; None, with a finding, for one outside of the calendar."""
         try:
             return date.fromisoformat(text)
         except ValueError:
@@ -127,7 +127,8 @@ class Reading(Structuring):
             return None
 
     def ranges(self, items: Sequence[int | str], path: Path, highest: int) -> tuple[tuple[int, int], ...]:
-        """Inclusive ranges from items like 7 or "7-9"; those that run backwards or beyond ``highest`` are recorded."""
+        """Inclusive ranges from items like 7 or "7-9"; findings are recorded for reversed ones and values above
+        ``highest``."""
         ranges: list[tuple[int, int]] = []
         for index, item in enumerate(items):
             first, _, last = str(item).partition("-")
@@ -144,7 +145,7 @@ class Reading(Structuring):
 
 
 def unknown_model(name: str, models: Iterable[str]) -> tuple[str, str]:
-    """Message and hint about a model that the catalogue, which has ``models``, lacks."""
+    """Message and hint about a model missing in the catalogue, which has ``models``."""
     choices = sorted(models)
     hint = did_you_mean(name, choices, f"Known models: {', '.join(choices)}.")
     return f'"{name}" is not in the hardware catalogue.', hint
@@ -153,4 +154,4 @@ def unknown_model(name: str, models: Iterable[str]) -> tuple[str, str]:
 Model = Annotated[HardwareModel, By(Reading.model)]
 """A model by its name in the catalogue."""
 Servers = tuple[Annotated[str, By(Reading.server)], ...]
-"""Addresses as they are written."""
+"""Addresses as written."""

@@ -1,4 +1,4 @@
-"""How a change goes over a running cluster: what may be disturbed at once, and when to stop."""
+"""Rollout of changes in a running cluster: limits of disturbance, and conditions for stopping."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from clusterwright.spec.text.document import Path
 
 @dataclass(frozen=True, slots=True)
 class GatePolicy:
-    """One question between waves: devices have ``deadline_s`` to be well.
+    """One question between waves: devices must be healthy within ``deadline_s``.
 
-    ``budget`` devices of a wave may be not well by this question alone, None leaves it to the rollout's own budget.
+    ``budget`` is the accepted number of failing devices of a wave in this gate, None for the rollout's budget.
     """
 
     deadline_s: int
@@ -23,11 +23,11 @@ class GatePolicy:
 
 @dataclass(frozen=True, slots=True)
 class GatePolicies:
-    """The questions that the devices themselves answer between waves.
+    """The gates between waves that query the devices themselves.
 
-    ``jobs``: those of nodes that go out of service, before their ports are shut; asked before a wave.
-    ``sessions``: BGP sessions of changed switches; longer than the 120 s of their graceful restart. ``subnet``: the
-    links of an InfiniBand fabric. ``verdicts``: the node check. ``isolation``: whether a node is closed.
+    ``jobs``: those of nodes going out of service, before their ports are shut; checked before a wave. ``sessions``: BGP
+    sessions of changed switches; longer than the 120 s of their graceful restart. ``subnet``: the links of an
+    InfiniBand fabric. ``verdicts``: the node check. ``isolation``: whether a node is closed.
     """
 
     jobs: GatePolicy
@@ -39,9 +39,9 @@ class GatePolicies:
 
 @dataclass(frozen=True, slots=True)
 class BootPolicy:
-    """Nodes that read their files at boot are booted by Slurm within the wave.
+    """Reboot by Slurm within the wave, for nodes that read their files at boot.
 
-    ``deadline_s`` is how long that may take with the jobs that end before it, ``boot_s`` the boot alone.
+    ``deadline_s`` is the time limit including the end of running jobs, ``boot_s`` that of the boot alone.
     """
 
     deadline_s: int
@@ -50,9 +50,10 @@ class BootPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time of the day at which waves may start: ``opens`` and ``closes`` are HH:MM on the clock of ``timezone``.
+    """A time of day for starting waves: ``opens`` and ``closes`` are HH:MM on the clock of ``timezone``.
 
-    ``days`` (mon, tue, ...) are those on which it opens; one that closes no later than it opens ends on the next day.
+    ``days`` (mon, tue, ...) are the days of its opening; a window with ``closes`` at or before ``opens`` ends on the
+    next day.
     """
 
     days: tuple[str, ...]
@@ -63,7 +64,7 @@ class Window:
 
     @property
     def zone(self) -> ZoneInfo | None:
-        """The time zone; None where this machine does not know it."""
+        """The time zone; None if it is unknown on this machine."""
         try:
             return ZoneInfo(self.timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -72,7 +73,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """Somebody who may approve changes: a login name, and a public Ed25519 key in OpenSSH's form."""
+    """A person with the right to approve changes: a login name, and a public Ed25519 key in OpenSSH's form."""
 
     name: str
     key: str
@@ -81,7 +82,7 @@ class Approver:
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """A server that is told of rollouts at ``url``; ``secret`` names what messages are signed with."""
+    """A server notified of rollouts at ``url``; ``secret`` names the key for signing messages."""
 
     url: str
     secret: str
@@ -92,13 +93,13 @@ class Notify:
 class RolloutPolicy:
     """Limits of a wave of a rollout.
 
-    ``canaries`` units of each kind go first. While a wave lasts every rack outside it keeps at least
-    ``min_bandwidth_percent`` of its way to the top of each fabric, and at most ``racks_at_once`` racks are disturbed.
-    ``failure_budget`` devices of a wave may fail; one more stops the rollout. ``first_failure_percent`` of the devices
-    of a stack may fail in its first update, and at least one: more, and no other stack is started. ``gates`` are asked
-    after each wave.
-    ``boots`` is None where nodes are booted by somebody else, at another time. Waves start in ``windows`` alone, at any
-    time without one. With ``approvers``, ``approvals`` of them sign what is sent. ``notify`` is who is told of it.
+    ``canaries`` units of each kind go first. During a wave every rack outside it keeps at least
+    ``min_bandwidth_percent`` of its bandwidth to the top of each fabric, and at most ``racks_at_once`` racks are
+    disturbed. ``failure_budget`` devices of a wave may fail; one more stops the rollout. ``first_failure_percent`` of
+    the devices of a stack may fail in its first update, and at least one; with more failures no other stack is started.
+    ``gates`` are checked after each wave. ``boots`` is None if nodes are booted by other means, at another time. Waves
+    start in ``windows`` only, at any time without one. With ``approvers``, ``approvals`` of them sign the change.
+    ``notify`` is the server to notify.
     """
 
     canaries: int
@@ -116,4 +117,4 @@ class RolloutPolicy:
 
 
 DEFAULT_ROLLOUT = Structuring("cluster").fields(RolloutPolicy, {}, ("rollout",))
-"""What holds where the spec is silent."""
+"""The default of the schema."""

@@ -1,4 +1,4 @@
-"""The place a cluster stands in: names, racks on a floor, servers that every device uses, who may log in."""
+"""The place of a cluster: names, racks in a hall, servers used by every device, and people with a login."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from clusterwright.spec.text.document import Path
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Somebody who logs in to managed switches: ``role`` is ``admin`` or ``monitor``, ``keys`` are public SSH keys.
+    """A person with a login on managed switches: ``role`` is ``admin`` or ``monitor``, ``keys`` are public SSH keys.
 
-    ``password`` names the secret that holds the hash of a password, for consoles and eAPI; None: there is none.
-    ``until`` is the last day on which they log in.
+    ``password`` names the secret with the hash of a password, for consoles and eAPI; None without one. ``until`` is the
+    last day of access.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Operator:
     def authorized_keys(self) -> tuple[str, ...]:
         """The keys as lines of authorized_keys: sshd refuses them from the day after ``until`` (sshd(8)).
 
-        Without a zone the moment is on the machine's own clock: sshd before 9.1 reads none.
+        Without a zone the time is on the machine's clock: sshd before 9.1 accepts no zone.
         """
         if self.until is None:
             return self.keys
@@ -43,7 +43,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class SnmpAccess:
-    """SNMP v3 for monitoring: a user, and the names of the secrets that authenticate and encrypt."""
+    """SNMP v3 for monitoring: a user, and the names of the secrets for authentication and encryption."""
 
     user: str
     authentication: str
@@ -53,7 +53,8 @@ class SnmpAccess:
 
 @dataclass(frozen=True, slots=True)
 class CentralAaa:
-    """Servers that say who an operator is, by ``protocol`` (tacacs or radius); ``secret`` names the shared one."""
+    """Servers for the authentication of operators, by ``protocol`` (tacacs or radius); ``secret`` names the shared
+    one."""
 
     protocol: str
     servers: Servers
@@ -63,9 +64,11 @@ class CentralAaa:
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """Streaming telemetry over TLS. ``certificate`` names a switch's own certificate and key where the deployment keeps
-    them, ``authority`` the certificate that must have signed a collector's, ``collectors`` their common names. Without
-    a word ``port`` is what IANA gives to gNMI (gnmi-gnoi)."""
+    """Streaming telemetry over TLS.
+
+    ``certificate`` names a switch's certificate and key in the deployment's secrets, ``authority`` the certificate that
+    must have signed a collector's, ``collectors`` their common names. The default ``port`` is IANA's for gNMI
+    (gnmi-gnoi)."""
 
     port: int
     certificate: str
@@ -76,7 +79,8 @@ class Telemetry:
 
 @dataclass(frozen=True, slots=True)
 class SyslogTls:
-    """Whom nodes send logs to: ``authority`` is the file of authorities on a node, ``names`` are those of servers."""
+    """Nodes' log servers over TLS: ``authority`` is the file of authorities on a node, ``names`` are the servers'
+    names."""
 
     authority: str
     names: tuple[str, ...]
@@ -94,14 +98,14 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of racks, as written: a word is a rack or a range of them (``p00r00..03``), from the row's head on."""
+    """A row of racks: a word is a rack or a range of them (``p00r00..03``), from the row's head on."""
 
     name: str
     racks: tuple[str, ...]
     path: Path
 
     def places(self) -> Iterator[tuple[str, int]]:
-        """Each rack with the index of its word. Raises ValueError for a word that is no range."""
+        """Each rack with the index of its word. Raises ValueError for an invalid range."""
         for index, word in enumerate(self.racks):
             for name in expand(word):
                 yield name, index
@@ -109,12 +113,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Where racks stand in their hall, and how cables get from one to another, in metres.
+    """Positions of racks in their hall, and the cable paths between them, in metres.
 
     Rows lie side by side, their heads on one line, ``row_pitch_m`` from middle to middle. ``tray_m`` is the height of
-    the trays above what racks stand on (negative below a raised floor). ``crossings_m`` are where trays cross the rows,
-    measured from their heads; without one they cross everywhere. ``slack_m`` is what each end takes beside the way;
-    ``lengths_m`` are the lengths that cables are bought in.
+    the trays above the floor of the racks (negative below a raised floor). ``crossings_m`` are the crossings of trays
+    and rows, measured from the rows' heads; without one they cross everywhere. ``slack_m`` is the extra length at each
+    end; ``lengths_m`` are the available lengths of cables.
     """
 
     rows: tuple[Row, ...]
@@ -129,7 +133,7 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class AccountDirectory:
-    """Where users and groups of jobs come from, and the ``groups`` that are there."""
+    """Source of the users and groups of jobs, with the ``groups`` in it."""
 
     by_site: str
     groups: tuple[str, ...]
@@ -138,10 +142,10 @@ class AccountDirectory:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The place: DNS domain, racks and where they stand, servers that every device uses, who may log in.
+    """The place: DNS domain, racks with their positions, servers used by every device, and people with a login.
 
-    ``management`` are the servers under the addresses by which switches reach them, over the management network;
-    ``own_management`` names the services that have addresses of their own there.
+    ``management`` are the addresses of the servers for switches, over the management network; ``own_management`` names
+    the services with separate addresses there.
     """
 
     domain: str
@@ -163,18 +167,19 @@ class Site:
 
     @classmethod
     def read(cls, reading: Reading, data: Mapping[str, Any], path: Path) -> Site:
-        """A service that the management network has no servers of its own for is reached as everywhere."""
+        """Read a site; a service without servers of the management network is reached by its general addresses."""
         management_keys = frozenset(data.get("management", {}))
         site = reading.fields(cls, data, path, own_management=management_keys)
-        everywhere = {
-            field.name: getattr(site, field.name) for field in fields(Services) if field.name not in management_keys
-        }
-        return replace(site, management=replace(site.management, **everywhere))
+        general = {}
+        for field in fields(Services):
+            if field.name not in management_keys:
+                general[field.name] = getattr(site, field.name)
+        return replace(site, management=replace(site.management, **general))
 
 
 @dataclass(frozen=True, slots=True)
 class OnieInstaller:
-    """The image that ONIE installs on switches of a ``system``: a ``file`` that the site puts on the server."""
+    """The image installed by ONIE on switches of a ``system``: a ``file`` provided by the site on the server."""
 
     system: str
     file: str
@@ -183,11 +188,10 @@ class OnieInstaller:
 
 @dataclass(frozen=True, slots=True)
 class FirstContact:
-    """A ``server`` of the site that management switches relay requests to. ``interface`` is where it hears them, None
-    for all.
+    """A ``server`` of the site that gets relayed requests from management switches.
 
-    ``relay_ports`` is what the management switches' relays write into option 82 as the circuit ID, with ``{port}`` for
-    the port that a request came in by; None where they write nothing.
+    ``interface`` is the one with these requests, None for all. ``relay_ports`` is the circuit ID of the management
+    switches' relays in option 82, with ``{port}`` for the port of a request; None without a circuit ID.
     """
 
     server: Annotated[Address, By(Reading.address)]

@@ -1,7 +1,7 @@
-"""Releases of Slurm that work with each other, and features that a release lacks.
+"""Compatible releases of Slurm, and features missing in a release.
 
-SchedMD, Upgrade Guide, Compatibility Window: daemons take what the two major releases before their own say, since 24.11
-the three before. slurmdbd is to be the newest, then slurmctld, then slurmd.
+SchedMD, Upgrade Guide, Compatibility Window: daemons accept messages of the two major releases before their own, since
+24.11 of three. slurmdbd must be the newest, then slurmctld, then slurmd.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PACKAGES = re.compile(r"slurm.*")
 
 
 def slurm_release(image: Image, distribution: Distribution) -> str | None:
-    """The major release that an image has, by a package with a version or by the distribution's archive; else None."""
+    """The major release in an image, from a package with a version or from the distribution's archive; else None."""
     versions = [package.version for package in image.packages if _PACKAGES.fullmatch(package.name) and package.version]
     for version in versions:
         number = re.match(r"(?:\d+:)?(\d\d\.\d\d)\b", version)
@@ -32,16 +32,17 @@ def slurm_release(image: Image, distribution: Distribution) -> str | None:
 
 
 def has_packages_of_its_own(image: Image) -> bool:
-    """Whether an image names packages of Slurm that are not its distribution's."""
+    """Whether an image names packages of Slurm from outside its distribution."""
     distribution = distribution_of(image.distribution)
-    others = distribution.family.other_slurm if distribution is not None else ()
-    named = {package.name for package in image.packages}
-    others_packages = chain.from_iterable(other.packages.values() for other in others)
-    return any(not named.isdisjoint(names) for names in others_packages)
+    if distribution is None:
+        return False
+    image_packages = {package.name for package in image.packages}
+    packages = chain.from_iterable(source.packages.values() for source in distribution.family.other_slurm)
+    return any(not image_packages.isdisjoint(names) for names in packages)
 
 
 def takes_from(newer: str, older: str) -> bool | None:
-    """Whether a daemon of a release accepts messages of another one; None for an unknown release."""
+    """Whether a daemon of release ``newer`` accepts messages of ``older``; None for an unknown release."""
     if newer not in MAJOR or older not in MAJOR:
         return None
     back = 3 if newer >= _THREE_BACK_SINCE else 2

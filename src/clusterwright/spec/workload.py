@@ -1,4 +1,4 @@
-"""Jobs: the axes of parallelism of a training run, and the figures from which their traffic follows."""
+"""Jobs: the axes of parallelism of a training run, and the figures that determine their traffic."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import Annotated, Any
 from clusterwright.spec.structuring import By, Key, Structuring
 from clusterwright.spec.text.document import Path
 
-# In the order in which Llama 3 numbers ranks (arXiv 2407.21783, 3.3.2): the neediest first.
+# In Llama 3's order of ranks (arXiv 2407.21783, 3.3.2): the most communication first.
 AXES = ("tensor", "context", "pipeline", "data", "replicas")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
-    """A transformer and one step of its training. ``kv_hidden`` is the width of the keys, and of the values;
-    ``microbatch`` counts sequences, ``microbatches`` those of one data-parallel group in a step."""
+    """A transformer and one step of its training.
+
+    ``kv_hidden`` is the width of the keys, and of the values; ``microbatch`` counts sequences, ``microbatches`` those
+    of one data-parallel group in a step."""
 
     parameters: Annotated[float, By(lambda _, value, __: float(value))]
     layers: int
@@ -32,7 +34,7 @@ class ModelFigures:
 
     @classmethod
     def read(cls, typing: Structuring, data: Mapping[str, Any], path: Path) -> ModelFigures:
-        """Keys and values are as wide as all else where nothing else is said."""
+        """Read the figures; by default keys and values are as wide as the hidden state."""
         return typing.fields(cls, {"kv_hidden": data["hidden"], **data}, path)
 
 
@@ -44,9 +46,9 @@ def _sizes(_: Structuring, axes: Mapping[str, int], __: Path) -> Mapping[str, in
 class Job:
     """A job to place on nodes of one group.
 
-    ``sizes`` has the ranks along each of AXES, ``order`` the axes as the framework numbers ranks, the fastest first.
-    ``data_parallel`` is ``fsdp`` or ``ddp``; ``virtual_stages`` above 1 is an interleaved pipeline. What travels
-    follows from ``model``, or is given by ``bytes_per_step``: bytes that each rank sends along an axis.
+    ``sizes`` has the ranks along each of AXES, ``order`` the axes in the framework's order of ranks, the fastest first.
+    ``data_parallel`` is ``fsdp`` or ``ddp``; ``virtual_stages`` above 1 is an interleaved pipeline. The traffic follows
+    from ``model``, or is set in ``bytes_per_step``: bytes sent by each rank along an axis.
     """
 
     name: str

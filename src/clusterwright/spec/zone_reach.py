@@ -1,7 +1,6 @@
-"""Members and locations of zones, pairs of zones with a common network, and zones with internet access.
+"""Members and networks of zones, pairs of zones with a common network, and zones with internet access.
 
-Rules, writers, proofs, reports and the lab all ask here: what a zone is belongs to the meaning of the spec, and is
-decided once.
+Rules, writers, proofs, reports and the lab all use these functions: a zone has one meaning.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from clusterwright.spec.infiniband import DEFAULT_PKEY
 from clusterwright.spec.isolation import INTERNET, Address, Flow, Network, Zone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from clusterwright.spec.fabric import Fabric
     from clusterwright.spec.infiniband import Partition
@@ -24,22 +23,24 @@ if TYPE_CHECKING:
 
 
 def members_of(spec: ClusterSpec, zone: Zone) -> tuple[str, ...]:
-    """The node groups of a zone: those that it lists and those that name it, in the spec's order."""
+    """The node groups of a zone: those in its list and those with its name in `zone`, in the spec's order."""
     return tuple(group.name for group in spec.node_groups if group.name in zone.nodes or group.zone == zone.name)
 
 
 def zones_of(spec: ClusterSpec, group: str) -> tuple[str, ...]:
-    """The zones of a node group: the one that its `zone` names first, then those that list it, in the spec's order.
+    """The zones of a node group: first the one in its `zone`, then those with it in their list, in the spec's order.
 
-    Empty for a group that is in none, and for a name that no group has.
+    Empty for a group outside of all zones, and for an unknown name.
     """
-    group_zone = next((item.zone for item in spec.node_groups if item.name == group), None)
     zone_names = [zone.name for zone in spec.zones if group in members_of(spec, zone)]
-    return tuple(sorted(zone_names, key=lambda name: name != group_zone))
+    node_group = spec.node_group(group)
+    if node_group is None:
+        return tuple(zone_names)
+    return tuple(sorted(zone_names, key=lambda name: name != node_group.zone))
 
 
 def zones_at(spec: ClusterSpec, address: Address) -> tuple[str, ...]:
-    """The zones around an address: those with a prefix that holds it, and those on a fabric whose hosts do."""
+    """The zones around an address: those with a prefix around it, and those on a fabric with it in its host pool."""
     names = []
     for zone in spec.zones:
         pools = [fabric.addressing.hosts for fabric in lives_on(spec, zone) if fabric.addressing is not None]
@@ -49,51 +50,51 @@ def zones_at(spec: ClusterSpec, address: Address) -> tuple[str, ...]:
 
 
 def fabric_around(spec: ClusterSpec, address: Address) -> Fabric | None:
-    """The fabric whose pools an address is in: of hosts, of links and loopbacks, or of IP over InfiniBand."""
+    """The fabric with a pool around an address: of hosts, of links and loopbacks, or of IP over InfiniBand."""
     for fabric in spec.fabrics:
-        networks = [] if fabric.addressing is None else [pool for _, pool in fabric.addressing.pools]
-        networks += [partition.ipoib.network for partition in fabric.partitions if partition.ipoib is not None]
-        if any(address in network for network in networks):
+        if any(address in network for network in _networks_of(fabric)):
             return fabric
     return None
 
 
 def memberships_of(spec: ClusterSpec, partition: Partition) -> Mapping[str, str]:
-    """``full`` or ``limited`` for each node group in an InfiniBand partition; full where any of its zones is."""
+    """``full`` or ``limited`` for each node group in an InfiniBand partition; full if any of its zones is."""
     memberships: dict[str, str] = {}
     for name in partition.zones:
         zone = spec.zone(name)
-        if zone is not None:
-            for group in members_of(spec, zone):
-                if memberships.get(group) != "full":
-                    memberships[group] = partition.membership_of(name)
+        if zone is None:
+            continue
+        for group in members_of(spec, zone):
+            if memberships.get(group) != "full":
+                memberships[group] = partition.membership_of(name)
     return memberships
 
 
 def data_partitions(spec: ClusterSpec, nccl: NcclProfile, node_group: str) -> tuple[Partition, ...]:
-    """The partitions that NCCL's data may travel in between nodes of a group: one, where that is decided.
+    """The possible partitions of NCCL's data between nodes of a group; only one if the spec decides it.
 
-    The profile names it. Else it is that of which the group is a full member; one that carries IP is for files, where
-    there is another.
+    The profile's partition, or else those with full membership of the group; one with IP is for files, if there is
+    another.
     """
     fabric = spec.fabric(nccl.fabric)
     if fabric is None:
         return ()
-    full = [
-        partition
-        for partition in fabric.partitions
-        if partition.pkey != DEFAULT_PKEY and memberships_of(spec, partition).get(node_group) == "full"
-    ]
+    full = []
+    for partition in fabric.partitions:
+        is_full = memberships_of(spec, partition).get(node_group) == "full"
+        if partition.pkey != DEFAULT_PKEY and is_full:
+            full.append(partition)
     if nccl.partition is not None:
         return tuple(partition for partition in full if partition.name == nccl.partition)
-    return tuple(partition for partition in full if partition.ipoib is None) or tuple(full)
+    without_ip = [partition for partition in full if partition.ipoib is None]
+    return tuple(without_ip or full)
 
 
 def covers(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> bool:
-    """True when the zone has to do with this fabric's addresses.
+    """Whether a zone includes addresses of this fabric.
 
-    A zone that names no fabric is on all that its nodes attach to, except the management network: a BMC belongs to a
-    zone only where the spec says so.
+    Without ``fabrics``, a zone covers every fabric that its nodes attach to, except the management network: BMCs belong
+    to a zone only by an explicit entry.
     """
     if fabric.addressing is None:
         return False
@@ -104,38 +105,43 @@ def covers(spec: ClusterSpec, zone: Zone, fabric: Fabric) -> bool:
 
 
 def lives_on(spec: ClusterSpec, zone: Zone) -> tuple[Fabric, ...]:
-    """The fabrics on which a zone has addresses: those it covers and that some member attaches to.
+    """The fabrics with addresses of a zone: those covered and attached to some member.
 
-    A zone of fabrics alone is everything on them.
+    A zone with fabrics and no nodes is everything on them.
     """
     members = members_of(spec, zone)
-    return tuple(
-        fabric
-        for fabric in spec.fabrics
-        if covers(spec, zone, fabric)
-        and (not members or any(attach.is_management or attach.nodes in members for attach in fabric.attach))
-    )
-
-
-def can_meet(spec: ClusterSpec, one: Zone, other: Zone) -> bool:
-    """True when two zones with addresses share a fabric, or a plain Ethernet fabric leads from one to the other.
-
-    What lies outside is reached over plain Ethernet; two zones outside meet nowhere in this cluster.
-    """
-    here, there = lives_on(spec, one), lives_on(spec, other)
-    if {fabric.name for fabric in here} & {fabric.name for fabric in there}:
-        return True
-    outside = (bool(other.prefixes) and here) or (bool(one.prefixes) and there) or ()
-    return any(fabric.technology == "ethernet" for fabric in outside)
-
-
-def share_partition(spec: ClusterSpec, one: str, other: str) -> bool:
-    """True when a partition of InfiniBand joins two zones by name: members reach each other there without addresses."""
+    fabrics = []
     for fabric in spec.fabrics:
-        for partition in fabric.partitions:
-            has_both = one in partition.zones and other in partition.zones
-            if has_both and "full" in map(partition.membership_of, (one, other)):
-                return True
+        is_attached = any(attach.is_management or attach.nodes in members for attach in fabric.attach)
+        if covers(spec, zone, fabric) and (is_attached or not members):
+            fabrics.append(fabric)
+    return tuple(fabrics)
+
+
+def can_meet(spec: ClusterSpec, first: Zone, second: Zone) -> bool:
+    """Whether two zones share a fabric with addresses, or a plain Ethernet fabric leads from one to the other.
+
+    Outside networks are reached over plain Ethernet; two outside zones have no connection in this cluster.
+    """
+    first_fabrics, second_fabrics = lives_on(spec, first), lives_on(spec, second)
+    if {fabric.name for fabric in first_fabrics} & {fabric.name for fabric in second_fabrics}:
+        return True
+    if second.prefixes and first_fabrics:
+        return _has_plain_ethernet(first_fabrics)
+    return bool(first.prefixes) and _has_plain_ethernet(second_fabrics)
+
+
+def _has_plain_ethernet(fabrics: Iterable[Fabric]) -> bool:
+    return any(fabric.technology == "ethernet" for fabric in fabrics)
+
+
+def share_partition(spec: ClusterSpec, first: str, second: str) -> bool:
+    """Whether an InfiniBand partition joins two zones by name: members communicate in it without addresses."""
+    for partition in chain.from_iterable(fabric.partitions for fabric in spec.fabrics):
+        if first not in partition.zones or second not in partition.zones:
+            continue
+        if "full" in (partition.membership_of(first), partition.membership_of(second)):
+            return True
     return False
 
 
@@ -145,15 +151,17 @@ def is_outside(spec: ClusterSpec, zone: Zone) -> bool:
 
 
 def owner_in_clear(spec: ClusterSpec, mount: Mount) -> str | None:
-    """The owner of a mount without protection: the one that its protection names, or the owner of a flow to it."""
+    """The owner responsible for a mount without protection: the protection's, or that of a flow to it."""
     if mount.protection is not None and mount.protection.owner is not None:
         return mount.protection.owner
     client_zones = set(chain.from_iterable(zones_of(spec, name) for name in mount.nodes))
     storage_zones = set(zones_of(spec, mount.system or ""))
     for address in mount.server_addresses:
         storage_zones.update(zones_at(spec, address))
-    owners = (flow.owner for flow in spec.flows if flow.source in client_zones and flow.target in storage_zones)
-    return next((owner for owner in owners if owner), None)
+    for flow in spec.flows:
+        if flow.owner and flow.source in client_zones and flow.target in storage_zones:
+            return flow.owner
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,22 +172,22 @@ class InternetFlow:
     zone: Zone
     """The zone of the cluster."""
     is_outward: bool
-    """Whether the cluster's zone opens it."""
+    """True for a flow from the cluster's zone to the internet."""
     key: str
-    """The key of the flow that names the internet: ``from`` or ``to``."""
+    """The key of the flow with the internet: ``from`` or ``to``."""
 
 
 def with_internet(spec: ClusterSpec) -> ClusterSpec:
-    """The spec with the addresses of the internet in each zone of that kind that has none and that a flow opens.
+    """The spec with the internet's addresses in each zone of that kind without prefixes that has a flow.
 
-    It then stands for all public addresses that are neither the cluster's nor those of another zone, so that filters,
-    access lists and proofs treat it like any zone outside. A flow with an isolated zone opens nothing, even where its
-    finding (CW520) is suppressed.
+    Such a zone stands for all public addresses outside of the cluster and of other zones, so filters, access lists and
+    proofs treat it like any outside zone. A flow with an isolated zone opens nothing, even if its finding (CW520) is
+    suppressed.
     """
     isolated = {zone.name for zone in spec.zones if zone.isolated}
     opening = [flow for flow in spec.flows if isolated.isdisjoint((flow.source, flow.target))]
-    named = {flow.source for flow in opening} | {flow.target for flow in opening}
-    is_opened = [zone.kind == INTERNET and not zone.prefixes and zone.name in named for zone in spec.zones]
+    zones_of_flows = {flow.source for flow in opening} | {flow.target for flow in opening}
+    is_opened = [zone.kind == INTERNET and not zone.prefixes and zone.name in zones_of_flows for zone in spec.zones]
     if not any(is_opened):
         return spec
     internet = internet_without(_networks_of_others(spec))
@@ -190,14 +198,9 @@ def with_internet(spec: ClusterSpec) -> ClusterSpec:
 
 
 def _networks_of_others(spec: ClusterSpec) -> Iterator[Network]:
-    """The networks of the cluster itself, of its borders, and of the zones outside that are not the internet."""
+    """The networks of the cluster itself, of its borders, and of outside zones other than the internet."""
     for fabric in spec.fabrics:
-        if fabric.addressing is not None:
-            for _, pool in fabric.addressing.pools:
-                yield pool
-        for partition in fabric.partitions:
-            if partition.ipoib is not None:
-                yield partition.ipoib.network
+        yield from _networks_of(fabric)
     for border in spec.borders:
         yield border.address.network
     for zone in spec.zones:
@@ -205,8 +208,18 @@ def _networks_of_others(spec: ClusterSpec) -> Iterator[Network]:
             yield from zone.prefixes
 
 
+def _networks_of(fabric: Fabric) -> Iterator[Network]:
+    """The pools of a fabric, and its networks of IP over InfiniBand."""
+    if fabric.addressing is not None:
+        for _, pool in fabric.addressing.pools:
+            yield pool
+    for partition in fabric.partitions:
+        if partition.ipoib is not None:
+            yield partition.ipoib.network
+
+
 def is_whole_internet(zone: Zone) -> bool:
-    """True for a zone of kind ``internet`` that is no list of a few networks."""
+    """True for a zone of kind ``internet`` that is more than a list of a few networks."""
     return zone.kind == INTERNET and takes_in_internet(zone.prefixes)
 
 
@@ -224,12 +237,14 @@ def internet_flows(spec: ClusterSpec) -> Iterator[InternetFlow]:
 
 
 def internet_fabrics(spec: ClusterSpec, node_group: str) -> tuple[Fabric, ...]:
-    """The plain Ethernet fabrics over which nodes of a group have a default route."""
+    """The plain Ethernet fabrics with a default route for nodes of a group."""
     opened = [flow.zone for flow in internet_flows(spec) if not flow.zone.isolated]
     zones = [zone for zone in opened if node_group in members_of(spec, zone)]
     fabrics = []
     for fabric in spec.fabrics:
         is_attached = any(attach.nodes == node_group for attach in fabric.attach)
-        if fabric.technology == "ethernet" and is_attached and any(covers(spec, zone, fabric) for zone in zones):
+        if fabric.technology != "ethernet" or not is_attached:
+            continue
+        if any(covers(spec, zone, fabric) for zone in zones):
             fabrics.append(fabric)
     return tuple(fabrics)

@@ -21,7 +21,7 @@ from clusterwright.finding import ClusterwrightError
 if TYPE_CHECKING:
     from clusterwright.cli.planning import PlannedSpec
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.labels.overlay import Noted
+    from clusterwright.spec.labels.overlay import OverlayRow
 
 
 @click.command()
@@ -74,13 +74,15 @@ def replace(
     return status
 
 
-def _labels(name: str, serial: str, asset_tag: str, macs: tuple[str, ...], guids: tuple[str, ...]) -> tuple[Noted, ...]:
+def _labels(
+    name: str, serial: str, asset_tag: str, macs: tuple[str, ...], guids: tuple[str, ...]
+) -> tuple[OverlayRow, ...]:
     """The rows of an overlay file. Raises ClusterwrightError for a text that is no label."""
     from clusterwright.spec.labels.guids import guid_of
     from clusterwright.spec.labels.macs import mac_of
-    from clusterwright.spec.labels.overlay import Noted, refused
+    from clusterwright.spec.labels.overlay import OverlayRow, refused
 
-    nothing = Noted(
+    nothing = OverlayRow(
         device=name,
         port="",
         serial=None,
@@ -92,7 +94,7 @@ def _labels(name: str, serial: str, asset_tag: str, macs: tuple[str, ...], guids
         cable=None,
         line=0,
     )
-    rows: list[Noted] = []
+    rows: list[OverlayRow] = []
     if serial or asset_tag:
         rows.append(nothing._replace(serial=serial or None, asset_tag=asset_tag or None))
     for text in macs:
@@ -113,7 +115,7 @@ def _labels(name: str, serial: str, asset_tag: str, macs: tuple[str, ...], guids
     return tuple(rows)
 
 
-def _require_ports(plan: Plan, name: str, labels: tuple[Noted, ...]) -> None:
+def _require_ports(plan: Plan, name: str, labels: tuple[OverlayRow, ...]) -> None:
     """Raises ClusterwrightError for a port that the device has no cable at; a switch's chips have none."""
     ports: set[str] = set()
     for cable in plan.cables_of.get(name, ()):
@@ -123,7 +125,7 @@ def _require_ports(plan: Plan, name: str, labels: tuple[Noted, ...]) -> None:
             raise ClusterwrightError(f"no cable of {name} is at {row.port!r}; it has {', '.join(sorted(ports))}.")
 
 
-def _edit(path: Path, before: PlannedSpec, name: str, labels: tuple[Noted, ...]) -> SpecEdit:
+def _edit(path: Path, before: PlannedSpec, name: str, labels: tuple[OverlayRow, ...]) -> SpecEdit:
     """The edit of the overlay file. Raises ClusterwrightError where another file of the spec has one of the labels."""
     from clusterwright.extras.source_of_truth.imported import merged_labels
     from clusterwright.spec.labels.overlay import overlay_text

@@ -15,7 +15,7 @@ from clusterwright.plan.build import build_plan
 from clusterwright.plan.own_addresses import own_addresses
 from clusterwright.spec.labels.guids import guid_of
 from clusterwright.spec.labels.macs import mac_of
-from clusterwright.spec.labels.overlay import Noted, refused
+from clusterwright.spec.labels.overlay import OverlayRow, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +39,8 @@ class ServerFacts:
     labels not allowed in the overlay file, each with the reason.
     """
 
-    labels: tuple[Noted, ...]
-    refused: tuple[tuple[Noted, str], ...] = ()
+    labels: tuple[OverlayRow, ...]
+    refused: tuple[tuple[OverlayRow, str], ...] = ()
     places: dict[str, tuple[str, float]] = field(default_factory=dict)
     addresses: dict[_End, int] = field(default_factory=dict)
 
@@ -69,11 +69,11 @@ def server_facts(server: ServerObjects) -> ServerFacts:
             _note(rows, (row.key[0], row.key[1]), cable=record.get("label"))
     assigned = "ip-address-to-interface" if server.rows["ip-address-to-interface"] else "ip-addresses"
     addresses = {(key[2], key[3]): int(ip_interface(key[1]).ip) for key in server.records[assigned] if len(key) == 4}
-    empty_row = dict.fromkeys(Noted._fields)
-    labels: list[Noted] = []
-    refused_labels: list[tuple[Noted, str]] = []
+    empty_row = dict.fromkeys(OverlayRow._fields)
+    labels: list[OverlayRow] = []
+    refused_labels: list[tuple[OverlayRow, str]] = []
     for (device, port), values in rows.items():
-        label = Noted(**{**empty_row, "device": device, "port": port, "line": 0, **values})
+        label = OverlayRow(**{**empty_row, "device": device, "port": port, "line": 0, **values})
         reason = refused(label)
         if reason:
             refused_labels.append((label, reason))
@@ -88,7 +88,7 @@ def _note(rows: dict[_End, dict[str, Any]], end: _End, **values: Any) -> None:
         rows.setdefault(end, {}).update(present)
 
 
-def merged_labels(before: tuple[Noted, ...], imported: tuple[Noted, ...]) -> tuple[Noted, ...]:
+def merged_labels(before: tuple[OverlayRow, ...], imported: tuple[OverlayRow, ...]) -> tuple[OverlayRow, ...]:
     """The rows of an overlay file merged with a server's; the server's value wins."""
     rows = {(row.device, row.port): row for row in before}
     for row in imported:

@@ -7,7 +7,7 @@ from typing import Any
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.hardware.site_limits import OPERATOR_END, OPERATOR_KEYS, Untold, untold
+from clusterwright.spec.hardware.site_limits import OPERATOR_END, OPERATOR_KEYS, DroppedValue, untold
 from clusterwright.spec.hardware.systems import System, system_of
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
@@ -54,7 +54,7 @@ def _mend(key: str) -> str:
     return _MEND_END if key == OPERATOR_END else _MEND
 
 
-def _message(spec: ClusterSpec, system: System, tiers: Sequence[Path], value: Untold) -> str:
+def _message(spec: ClusterSpec, system: System, tiers: Sequence[Path], value: DroppedValue) -> str:
     return f"{system.title} supports only part of {value.key} ({_switches(spec, tiers)}): {value.reason}."
 
 

@@ -10,7 +10,7 @@ from dataclasses import fields
 from clusterwright.finding import Severity
 from clusterwright.placeholder import LIKE_ONE, PLACEHOLDER
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.credentials import Brought
+from clusterwright.spec.credentials import CredentialSource
 from clusterwright.spec.encryption import DATA, MACSEC, WRAPPING
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
@@ -174,7 +174,7 @@ def _macsec_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
 def _credential_secrets(spec: ClusterSpec) -> Iterator[tuple[str, Path]]:
     for field in fields(spec.credentials):
         credential = getattr(spec.credentials, field.name)
-        if isinstance(credential, Brought) and credential.secret is not None:
+        if isinstance(credential, CredentialSource) and credential.secret is not None:
             yield credential.secret, (*credential.path, "secret")
 
 

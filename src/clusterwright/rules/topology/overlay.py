@@ -9,7 +9,7 @@ from clusterwright.nearest_name import did_you_mean
 from clusterwright.plan.chips import chip_names
 from clusterwright.plan.model import Device, format_guid
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
-from clusterwright.spec.labels.overlay import Noted
+from clusterwright.spec.labels.overlay import OverlayRow
 from clusterwright.spec.model import ClusterSpec
 
 _PREFIX_SHIFT = 40
@@ -17,7 +17,7 @@ _ALONE = (("serial", "serial number"), ("asset_tag", "asset tag"), ("mac", "MAC 
 NOT_NOTED = LintRule("CW280", Severity.ERROR)
 
 
-def _at(subject: Subject, row: Noted) -> Position:
+def _at(subject: Subject, row: OverlayRow) -> Position:
     return Position(subject.spec.overlay.file, row.line, 1)
 
 
@@ -69,7 +69,7 @@ def _end_by_guid(spec: ClusterSpec) -> Mapping[int, tuple[str, str]]:
     return ends
 
 
-def _twice(subject: Subject) -> Iterator[tuple[Noted, str]]:
+def _twice(subject: Subject) -> Iterator[tuple[OverlayRow, str]]:
     spec = subject.spec
     ends: dict[tuple[str, str], int] = {}
     values: dict[tuple[str, object], str] = {}
@@ -101,7 +101,7 @@ def _twice(subject: Subject) -> Iterator[tuple[Noted, str]]:
     yield from _cables_twice(subject)
 
 
-def _cables_twice(subject: Subject) -> Iterator[tuple[Noted, str]]:
+def _cables_twice(subject: Subject) -> Iterator[tuple[OverlayRow, str]]:
     """Cable numbers at two ports of different cables, and two numbers of one cable."""
     numbered = [row for row in subject.spec.overlay.rows if row.cable is not None]
     if not numbered:

@@ -1,6 +1,6 @@
 """Allocated ports, addresses, numbers and names of a cluster, one fact a line.
 
-Names are those of the spec that the file was written for; ``renamed`` of a later one says what they are called now.
+Names are those of the spec at the time of writing; a later spec's ``renamed`` has their current names.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class StandingNode(NamedTuple):
 
 
 class StandingSwitch(NamedTuple):
-    """A switch: its model, the seat that it takes in its fabric, and its numbers.
+    """A switch: its model, its seat in its fabric, and its numbers.
 
-    ``group`` is "" for one of the whole cluster.
-    ``number`` counts in its tier. ``hosts`` is the first address of the host subnet behind it. Addresses are integers.
+    ``group`` is "" for one of the whole cluster. ``number`` counts in its tier. ``hosts`` is the first address of the
+    host subnet behind it. Addresses are integers.
     """
 
     name: str
@@ -68,7 +68,7 @@ class StandingCable(NamedTuple):
 
 
 class Freed(NamedTuple):
-    """Since when something is free that stood."""
+    """The day on which a port or address was freed."""
 
     day: date
     line: int
@@ -79,10 +79,10 @@ Cables = Mapping[End, StandingCable]
 
 @dataclass(frozen=True, slots=True)
 class Allocated:
-    """An allocation file. ``cables`` and addresses are by fabric; ``freed`` is not handed out again. ``former`` is what
-    devices that were renamed were called before.
+    """An allocation file.
 
-    ``is_own`` says that the file is the spec's own, rather than that of the phase before.
+    ``cables`` and addresses are by fabric; freed ports and addresses are not assigned again. ``former`` has the former
+    names of renamed devices. ``is_own`` is true for the spec's own file, false for that of the previous phase.
     """
 
     file: str = ""
@@ -100,7 +100,7 @@ class Allocated:
 
     @property
     def freed(self) -> int:
-        """How many ports and addresses wait."""
+        """Number of freed ports and addresses."""
         return len(self.freed_ports) + len(self.freed_addresses)
 
 

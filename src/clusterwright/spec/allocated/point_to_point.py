@@ -1,9 +1,9 @@
-"""Reading a point-to-point list: the cables as they were laid, a CSV file with a row for each.
+"""Reading a point-to-point list: the laid cables, a CSV file with a row for each.
 
-NVIDIA's Cable Validation Tool calls the columns ``A-Node`` (``A-Node Name``), ``A-Port``, ``Z-Node`` and ``Z-Port`` in
+NVIDIA's Cable Validation Tool has the columns ``A-Node`` (``A-Node Name``), ``A-Port``, ``Z-Node`` and ``Z-Port`` in
 any case and order, beside others, its Mission Control ``SRC_NAME``, ``SRC_HCA_PORT``, ``DST_NAME`` and ``DST_PORT``.
-The list of cables that ``clusterwright inventory`` writes has ``a_device``, ``a_port``, ``b_device`` and ``b_port``.
-Spreadsheets part fields by semicolons or tabs, too.
+The list of cables from ``clusterwright inventory`` has ``a_device``, ``a_port``, ``b_device`` and ``b_port``.
+Spreadsheets also separate fields by semicolons or tabs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXPECTED = "Begin it with the columns A-Node, A-Port, Z-Node and Z-Port; others
 
 
 class LaidCable(NamedTuple):
-    """A row of the list: the two ends as it writes them, and its line."""
+    """A row of the list: its two ends, unchanged, and its line."""
 
     a_node: str
     a_port: str
@@ -37,7 +37,7 @@ class LaidCable(NamedTuple):
 
 
 def read_cables(path: FilePath) -> tuple[LaidCable, ...]:
-    """The rows of the list at ``path``. Raises SpecError: CW101 for a file that cannot be read, CW260 for no list."""
+    """The rows of the list at ``path``. Raises SpecError: CW101 for an unreadable file, CW260 for a wrong list."""
     file = str(path)
     text = read_text(path, file, MAX_BYTES).removeprefix("\ufeff")
     reader = csv.reader(text.splitlines(), delimiter=delimiter_of(text))
@@ -58,12 +58,7 @@ def _rows(reader: Iterator[list[str]], file: str) -> Iterator[LaidCable]:
         if not any(field.strip() for field in row):
             continue
         if not places:
-            names = ["".join(letter for letter in field.lower() if letter.isalpha()) for field in row]
-            column_indexes = [next((names.index(name) for name in column if name in names), -1) for column in _COLUMNS]
-            if -1 in column_indexes:
-                lacking = ("A-Node", "A-Port", "Z-Node", "Z-Port")[column_indexes.index(-1)]
-                raise SpecError([no_cable(file, line, f"The list has no column {lacking}.", _EXPECTED)])
-            places = column_indexes
+            places = _column_indexes(row, file, line)
             continue
         if len(row) <= max(places):
             message = f"The row has {len(row)} fields, and its columns reach to field {max(places) + 1}."
@@ -72,3 +67,15 @@ def _rows(reader: Iterator[list[str]], file: str) -> Iterator[LaidCable]:
         yield LaidCable(a_node=a_node, a_port=a_port, z_node=z_node, z_port=z_port, line=line)
     if not places:
         raise SpecError([no_cable(file, 1, "The list has no header.", _EXPECTED)])
+
+
+def _column_indexes(header: list[str], file: str, line: int) -> list[int]:
+    """Indexes of the four columns in the header. Raises SpecError for a missing one."""
+    names = ["".join(letter for letter in field.lower() if letter.isalpha()) for field in header]
+    indexes = []
+    for title, spellings in zip(("A-Node", "A-Port", "Z-Node", "Z-Port"), _COLUMNS, strict=True):
+        matching = [names.index(name) for name in spellings if name in names]
+        if not matching:
+            raise SpecError([no_cable(file, line, f"The list has no column {title}.", _EXPECTED)])
+        indexes.append(matching[0])
+    return indexes

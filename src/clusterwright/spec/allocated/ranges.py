@@ -1,6 +1,6 @@
-"""Ranges of names, as an allocation file writes them: ``eth2/1..8/1`` are eight ports.
+"""Ranges of names in an allocation file: ``eth2/1..8/1`` are eight ports.
 
-One number of a name counts, from its first to its last value; leading zeros keep their width.
+One number of a name varies, from its first to its last value; leading zeros keep their width.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"(\d+)")
 
 @lru_cache(maxsize=65_536)
 def expand(word: str) -> tuple[str, ...]:
-    """The names that a word stands for: itself, or all of its range. Raises ValueError for one that is no range."""
+    """The names of a word: itself, or all of its range. Raises ValueError for an invalid range."""
     if ".." not in word:
         return (word,)
     match = _RANGE.fullmatch(word)
@@ -33,12 +33,12 @@ def expand(word: str) -> tuple[str, ...]:
 
 
 def expand_all(words: Iterable[str]) -> list[str]:
-    """The names that words stand for. Raises ValueError."""
+    """The names of all words. Raises ValueError."""
     return list(chain.from_iterable(map(expand, words)))
 
 
 def fold(names: Sequence[str]) -> str:
-    """The words for these names, in their order, as short as ranges make them."""
+    """The shortest words for these names, in their order."""
     return " ".join(_folded(names))
 
 
@@ -61,12 +61,12 @@ def _folded(names: Sequence[str]) -> Iterator[str]:
         start = end
 
 
-def _counting(one: Sequence[str], other: Sequence[str]) -> int:
-    """Which part of a name counts up by one to that of the other; -1 where they differ in another way."""
-    if len(one) != len(other):
+def _counting(parts: Sequence[str], following: Sequence[str]) -> int:
+    """Index of the part that counts up by one in the following name; -1 for any other difference."""
+    if len(parts) != len(following):
         return -1
-    places = [index for index, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    places = [index for index, (a, b) in enumerate(zip(parts, following, strict=True)) if a != b]
     if len(places) != 1 or places[0] % 2 == 0:
         return -1
-    here, there = one[places[0]], other[places[0]]
-    return places[0] if f"{int(here) + 1:0{len(here)}d}" == there else -1
+    number, next_number = parts[places[0]], following[places[0]]
+    return places[0] if f"{int(number) + 1:0{len(number)}d}" == next_number else -1

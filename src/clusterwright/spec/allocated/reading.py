@@ -1,8 +1,8 @@
-"""Reading an allocation file: YAML of sections whose entries are one line each, read line by line.
+"""Reading an allocation file: YAML sections with one-line entries, read line by line.
 
-It is input like any other: people merge it and edit it. A line that says nothing that can be understood is refused at
-its column (CW260), and two lines that give the same thing away are both named (CW261). A reader of YAML would take half
-a minute for the largest of them.
+The file is checked like other input, because people merge and edit it. An invalid line is refused at its column
+(CW260), and two lines with the same assignment are both named (CW261). A YAML reader would take half a minute for the
+largest file.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _ONE = re.compile(r"  ([\w/-]++) ([\w/-]++): ([\w/-]++) ([\w/-]++)(?: @ ([0-9a-f
 _AGAIN = "Run `clusterwright allocate` to write the file anew, or take the line from git's history."
 
 
-_cable = partial(tuple.__new__, StandingCable)  # its own constructor takes twice as long, of a hundred thousand
+_cable = partial(tuple.__new__, StandingCable)  # its constructor takes twice as long, for a hundred thousand cables
 _LOWER, _UPPER, _ADDRESS = itemgetter(0, 1), itemgetter(2, 3), itemgetter(4)  # of a cable
 
 
 class _NoFactError(ValueError):
-    """A line that cannot be understood: the mistake, from which word on."""
+    """An invalid line: the mistake, and the word at its beginning."""
 
     def __init__(self, what: str, word: str = "") -> None:
         super().__init__(what)
@@ -65,11 +65,11 @@ class _FactReader:
     nodes: dict[str, StandingNode] = field(default_factory=dict)
     switches: dict[str, StandingSwitch] = field(default_factory=dict)
     rows: dict[str, list[StandingCable]] = field(default_factory=dict)
-    section_cables: list[StandingCable] | None = None  # of them those of the section that is read
+    section_cables: list[StandingCable] | None = None  # those of the current section
     freed_ports: dict[End, Freed] = field(default_factory=dict)
     freed_addresses: dict[tuple[str, int], Freed] = field(default_factory=dict)
     former: dict[str, str] = field(default_factory=dict)
-    given: dict[tuple[object, ...], int] = field(default_factory=dict)
+    assigned: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     def problem(self, code: str, column: int, message: str, hint: str) -> None:
         if sum(finding.code == code for finding in self.findings) < MOST_TOLD:
@@ -90,10 +90,10 @@ class _FactReader:
             elif not line.startswith(" "):
                 versioned = versioned or line == "version: 1"
                 entry = self.section(line)
-            elif entry is not None and not (
-                self.section_cables is not None and self.one_cable(self.section_cables, line)
-            ):
-                self.entry(entry, line)
+            elif entry is not None:
+                is_cable = self.section_cables is not None and self.one_cable(self.section_cables, line)
+                if not is_cable:
+                    self.entry(entry, line)
         if not versioned:
             self.line = 1
             self.problem(NO_FACT, 1, "The file does not begin with `version: 1`.", _AGAIN)
@@ -114,7 +114,7 @@ class _FactReader:
         return reader_by_section.get(name)
 
     def entry(self, read: Callable[[str, str], None], line: str) -> None:
-        # what is written by the program is split at once; the expression would try every character of long lines
+        # The program's own lines are split at once; the expression would try every character of long lines.
         name, colon, rest = line.partition(": ")
         if colon and name[:2] == "  " and not name[2:3].isspace() and len(name) > 2 and rest.strip() == rest != "":
             entry = name[2:], rest
@@ -132,8 +132,8 @@ class _FactReader:
             self.problem(NO_FACT, line.index(entry[1], len(entry[0]) + 2) + 1, f"{error}.", _AGAIN)
 
     def once(self, what: str | Callable[[], str], *key: object) -> None:
-        """Notes that this line gives something away; refused where a line before it has."""
-        first = self.given.setdefault(key, self.line)
+        """Record an assignment of this line; a finding if an earlier line has it too."""
+        first = self.assigned.setdefault(key, self.line)
         if first != self.line:
             description = what if isinstance(what, str) else what()
             message = f"Line {first} and line {self.line} both give {description} away."
@@ -207,7 +207,8 @@ class _FactReader:
         )
 
     def one_cable(self, cables: list[StandingCable], line: str) -> bool:
-        """Reads a line of one cable, as two of three are, by one expression; False for any other, wrong ones too."""
+        """Read a line of one cable, the most frequent form, by one expression; False for any other, invalid ones
+        too."""
         match = _ONE.fullmatch(line)
         if match is None:
             return False
@@ -229,29 +230,34 @@ class _FactReader:
             _add_ends(item, uppers, upper_ports)
         if len(port_names) != len(uppers) or not port_names:
             raise _NoFactError(f"{device} has {len(port_names)} ports here, and {len(uppers)} go with them")
-        given = _addresses(addresses, len(port_names)) if addresses else repeat(None)
-        rows = zip(repeat(device), port_names, uppers, upper_ports, given, repeat(self.line), strict=False)
+        cable_addresses = _addresses(addresses, len(port_names)) if addresses else repeat(None)
+        rows = zip(repeat(device), port_names, uppers, upper_ports, cable_addresses, repeat(self.line), strict=False)
         cables += map(_cable, rows)
 
     def cables(self) -> dict[str, dict[End, StandingCable]]:
-        """The cables of each fabric by their lower end. Where a port or an address is given away twice, the lines are
-        named: which they are is looked for only then.
+        """The cables of each fabric by their lower end; repeated ports and addresses get findings.
+
+        The repeated ones are searched only if a comparison of counts shows that there are any.
         """
-        cable_by_end = {
-            fabric: dict(zip(map(_LOWER, cables), cables, strict=True)) for fabric, cables in self.rows.items()
-        }
+        cable_by_end = {}
+        for fabric, cables in self.rows.items():
+            cable_by_end[fabric] = dict(zip(map(_LOWER, cables), cables, strict=True))
         ends = set(map(_UPPER, chain(*self.rows.values()))).union(*cable_by_end.values())
-        addresses = [list(map(_ADDRESS, row)) for row in self.rows.values()]
-        is_twice = any(len({*address, None}) != len(address) - address.count(None) + 1 for address in addresses)
-        if len(ends) != 2 * sum(map(len, addresses)) or is_twice:
-            for fabric, cables in self.rows.items():
-                for cable in cables:
-                    self.line = cable.line
-                    self.once(f"{cable.device} {cable.port}", "port", cable.device, cable.port)
-                    self.once(f"{cable.upper} {cable.upper_port}", "port", cable.upper, cable.upper_port)
-                    if cable.address is not None:
-                        self.once(f"the address of {cable.device} {cable.port}", "address", fabric, cable.address)
+        addresses = [list(map(_ADDRESS, cables)) for cables in self.rows.values()]
+        has_repeated_port = len(ends) != 2 * sum(map(len, addresses))
+        has_repeated_address = any(len({*row, None}) != len(row) - row.count(None) + 1 for row in addresses)
+        if has_repeated_port or has_repeated_address:
+            self._report_repeated()
         return cable_by_end
+
+    def _report_repeated(self) -> None:
+        for fabric, cables in self.rows.items():
+            for cable in cables:
+                self.line = cable.line
+                self.once(f"{cable.device} {cable.port}", "port", cable.device, cable.port)
+                self.once(f"{cable.upper} {cable.upper_port}", "port", cable.upper, cable.upper_port)
+                if cable.address is not None:
+                    self.once(f"the address of {cable.device} {cable.port}", "address", fabric, cable.address)
 
     def rename(self, key: str, value: str) -> None:
         now, before = expand(key), expand(value)
@@ -274,9 +280,9 @@ class _FactReader:
 
 
 def read_allocated(path: FilePath, file: str, *, is_own: bool = True) -> tuple[Allocated, list[Finding]]:
-    """Facts of the allocation file at ``path``, and its errors (CW260, CW261); ``file`` is its name there.
+    """Facts of the allocation file at ``path``, and its errors (CW260, CW261); ``file`` is its name in findings.
 
-    Raises SpecError for a file that cannot be read.
+    Raises SpecError for an unreadable file.
     """
     text = read_text(path, file, MAX_BYTES).removeprefix("\ufeff").replace("\r\n", "\n")
     refuse_characters(text, file)
@@ -305,14 +311,14 @@ def _read(text: str, file: str, is_own: bool) -> tuple[Allocated, tuple[Finding,
 def _labelled(value: str, labels: tuple[str, ...]) -> Mapping[str, list[str]]:
     """The words after each label."""
     words_by_label: dict[str, list[str]] = {}
-    here: list[str] | None = None
+    label_words: list[str] | None = None
     for word in value.split():
         if word in labels and word not in words_by_label:
-            here = words_by_label[word] = []
-        elif here is None:
+            label_words = words_by_label[word] = []
+        elif label_words is None:
             raise _NoFactError(f'"{word}" stands before all of {", ".join(labels)}', word)
         else:
-            here.append(word)
+            label_words.append(word)
     return words_by_label
 
 
@@ -324,7 +330,7 @@ def _need(words: Mapping[str, list[str]], label: str, default: str | None = None
 
 
 def _named(name: str) -> str:
-    """The name, which has to be one that devices and groups may have."""
+    """The name, checked as a name of a device or group. Raises _NoFactError."""
     if _NAME.fullmatch(name) is None:
         raise _NoFactError(f'"{name}" is no name: lower case letters, digits and dashes', name)
     return name
@@ -350,7 +356,7 @@ def _address(word: str) -> int:
 
 
 def _address_in(value: str, address: int) -> str:
-    """An address as the line writes it."""
+    """An address in the notation of the line."""
     for word in value.split():
         bare = word.partition("/")[0]
         if (":" in bare or "." in bare) and bare[0].isalnum():
@@ -363,7 +369,7 @@ def _address_in(value: str, address: int) -> str:
 
 
 def _add_ends(item: str, devices: list[str], ports: list[str]) -> None:
-    """``leaf-00..07 1`` or ``leaf-00 1..8``: devices and ports that go together."""
+    """Add the devices and ports of ``leaf-00..07 1`` or ``leaf-00 1..8``, in pairs."""
     if ".." not in item and (words := item.split()):
         devices += [words[0]] * (len(words) - 1)
         ports += words[1:]

@@ -1,1 +1,1 @@
-"""Choices that a spec makes by name, and how far their rendered files are tested."""
+"""Programs chosen by name in a spec, and the extent of tests with their rendered files."""

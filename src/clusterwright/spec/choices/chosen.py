@@ -25,7 +25,7 @@ from clusterwright.spec.text.document import Path
 
 @dataclass(frozen=True, slots=True)
 class ChosenProgram:
-    """Something that a spec chooses, by the name that people know."""
+    """A choice of a spec, by its usual name."""
 
     title: str
     walk: Walk
@@ -33,7 +33,7 @@ class ChosenProgram:
 
 
 def choices_of(spec: ClusterSpec) -> tuple[ChosenProgram, ...]:
-    """Everything that a spec chooses, each once, at the first place that does."""
+    """Every choice of a spec, each once, at its first place."""
     by_title: dict[str, ChosenProgram] = {}
     for chosen in _choices(spec):
         by_title.setdefault(chosen.title, chosen)
@@ -58,16 +58,16 @@ def _choices(spec: ClusterSpec) -> Iterator[ChosenProgram]:
 
 
 def _first_contacts(spec: ClusterSpec) -> Iterator[ChosenProgram]:
-    """The systems that the server gives a first file; management switches have no port to ask by."""
+    """The systems with a first file from the server; management switches have no port to ask over."""
     if spec.first_contact is None:
         return
-    given_files = {value.name for value in choice_keys()[FIRST_CONTACT].values}
+    systems_with_file = {value.name for value in choice_keys()[FIRST_CONTACT].values}
     for fabric in spec.fabrics:
         if fabric.is_management:
             continue
         for tier in fabric.tiers:
             system = system_of(tier.model)
-            if system is not None and system.name in given_files:
+            if system is not None and system.name in systems_with_file:
                 yield _chosen(FIRST_CONTACT, system.name, (*spec.first_contact.path, "server"))
 
 

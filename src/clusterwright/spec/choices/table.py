@@ -1,4 +1,4 @@
-"""Values of keys that choose a program, every one that such a key can have: inventory/choices/programs.yaml."""
+"""Values of the keys that select a program, complete for each key: inventory/choices/programs.yaml."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNTIME = "images[].containers.runtime"
 FILE_SYSTEM = "mounts[].type"
 SUBNET_MANAGER = "fabrics[].subnet_manager.kind"
 FIRST_CONTACT = "first_contact.server"
-"""Its values are the systems of the switches that the server gives a first file."""
+"""Its values are the systems of switches with a first file from the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ChoiceValue:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceKey:
-    """A key of specs that chooses a program; ``otherwise`` is for values that are not listed, where it takes any."""
+    """A key that selects a program; ``otherwise`` covers unlisted values of a key that accepts any."""
 
     key: str
     title: str
@@ -41,7 +41,7 @@ class ChoiceKey:
     otherwise: Walk | None = None
 
     def value(self, name: str) -> ChoiceValue:
-        """The facts about a value. Raises KeyError for one that the key cannot have."""
+        """The facts about a value. Raises KeyError for an impossible one."""
         for value in self.values:
             if value.name == name:
                 return value
@@ -57,7 +57,7 @@ class _ChoicesFile:
 
 @cache
 def choice_keys() -> Mapping[str, ChoiceKey]:
-    """Every key that chooses a program. Raises SpecError for a file that does not read."""
+    """Every key that selects a program. Raises SpecError for an invalid file."""
     document = read_document(data_files.folder("inventory") / "choices/programs.yaml")
     findings = check(document, "choices")
     if findings:

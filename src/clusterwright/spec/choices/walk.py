@@ -1,4 +1,4 @@
-"""How far the rendered files of a choice are tested, as the files of inventory/ record it."""
+"""Extent of tests with the rendered files of a choice, as recorded in the files of inventory/."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ class Walk:
     """The extent of the tests."""
 
     extent: str
-    """``walked``: a real program took the rendered text to its effect. ``checked``: a schema or a parser took it.
-    ``untried``: nothing read it."""
+    """``walked``: a real program ran with the rendered text. ``checked``: a schema or a parser accepted it.
+    ``untried``: no program read it."""
     tests: tuple[str, ...] = ()
-    """The tests that did, as FILE::NAME; none of what is untried."""
+    """The tests, as FILE::NAME; empty for ``untried``."""
     by: str = ""
-    """The programs that read the text, and what they did."""
+    """The programs that read the text, and their actions."""
     open: str = ""
-    """What was not tried: a sentence without its full stop."""
+    """The untested part: a sentence without its full stop."""
 
     @property
     def is_untried(self) -> bool:
-        """True where no program read the rendered files."""
+        """True if no program read the rendered files."""
         return self.extent == UNTRIED

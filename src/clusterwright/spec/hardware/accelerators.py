@@ -1,7 +1,7 @@
-"""Vendors of accelerators, as data: one file of inventory/accelerators for each, every figure with its source.
+"""Vendors of accelerators, as data: one file of inventory/accelerators each, with the source of every figure.
 
-Which driver, device files, services and programs go with an accelerator stands there. What a file leaves out is not
-written for its vendor; nothing else asks for a vendor by its name.
+The files have the driver, device files, services and programs of accelerators. Nothing is rendered for a missing entry;
+no code depends on a vendor's name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIRST_WITH_NVLSM, _FIRST_WITH_STATE = 5, 4
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Accelerators that are alike. ``fabric_manager`` says who sets up NVSwitches, None where there are none."""
+    """Similar accelerators. ``fabric_manager`` is the place of the software for NVSwitches, None without NVSwitches."""
 
     models: tuple[str, ...]
     fabric_manager: str | None
@@ -37,31 +37,31 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class FabricManager:
-    """The service that sets up NVSwitches on nodes; ``packages`` is a pattern of its packages' names."""
+    """The service for NVSwitches on nodes; ``packages`` is a pattern of its packages' names."""
 
     unit: str
     packages: str
     subnet_manager: Annotated[str, Key("subnet_manager", "package")]
-    """NVLink's subnet manager, which it starts since the fourth generation of NVSwitches."""
+    """NVLink's subnet manager, started by it since the fourth generation of NVSwitches."""
     modules: Annotated[tuple[str, ...], Key("subnet_manager", "modules")]
-    """Kernel modules that the subnet manager asks for."""
+    """Kernel modules required by the subnet manager."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryExchange:
-    """The service by which nodes of an NVLink domain share memory; ``packages`` is a pattern of its packages' names."""
+    """The service for shared memory in an NVLink domain; ``packages`` is a pattern of its packages' names."""
 
     unit: str
     packages: str
     port: int
-    """The TCP port that its instances meet at."""
+    """The TCP port between its instances."""
     command_port: int
-    """The TCP port at which an instance tells how it is."""
+    """The TCP port for status requests to an instance."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFiles:
-    """The device files of accelerators: ``before`` and a number, that of the first one ``first``."""
+    """The device files of accelerators: ``before`` and a number, starting with ``first``."""
 
     before: str
     first: int
@@ -69,7 +69,7 @@ class DeviceFiles:
 
 @dataclass(frozen=True, slots=True)
 class FirstDriver:
-    """The driver that a first spec names; ``fabric_manager`` is a package of the same version, None without one."""
+    """The driver of a first spec; ``fabric_manager`` is a package of the same version, None without one."""
 
     name: str
     version: str
@@ -82,7 +82,7 @@ class FirstDriver:
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """A vendor of accelerators: None, or an empty list, for what is not written for it."""
+    """A vendor of accelerators; None, or an empty list, for missing entries."""
 
     name: str
     title: str
@@ -97,19 +97,19 @@ class Vendor:
     metrics_units: tuple[str, ...]
     held_by: Annotated[str | None, Key("held_by", "command")]
     held_on: Annotated[str | None, Key("held_by", "command_of_gpus")]
-    """The same of some GPUs, whose numbers follow for ``{}``; None where it tells of all together alone."""
+    """The same for some GPUs, with their numbers in place of ``{}``; None if it reports only on all together."""
     node_check: str | None
     fatal_xids: Annotated[tuple[int, ...], Key("fatal_xids", "numbers")]
-    """Numbers of the driver's messages that mean broken hardware."""
+    """Numbers of the driver's messages about broken hardware."""
     topology_file: bool
-    """Whether the topology that is rendered is in the form of its collective library."""
+    """True if the rendered topology has the form of its collective library."""
     job_environment: Annotated[Mapping[str, Text], Key("job_environment", "variables")]
     kubernetes_resource: Annotated[str | None, Key("kubernetes_resource", "name")]
     first_driver: FirstDriver | None
 
     @property
     def unwritten(self) -> tuple[str, ...]:
-        """Software that a node with accelerators needs and that is not rendered."""
+        """Required software for nodes with accelerators that is not rendered."""
         wanted = {
             "their device files for Slurm": self.device_files,
             "who holds them after a job": self.held_by,
@@ -121,7 +121,7 @@ class Vendor:
 
 @cache
 def vendors() -> Mapping[str, Vendor]:
-    """Every vendor that travels with the package, by name. Raises SpecError for a file that does not read."""
+    """Every vendor in the package's data, by name. Raises SpecError for an invalid file."""
     by_name = {}
     for path in sorted((data_files.folder("inventory") / "accelerators").glob("*.yaml")):
         document = read_document(path)
@@ -133,7 +133,7 @@ def vendors() -> Mapping[str, Vendor]:
 
 
 def vendor_of(gpus: Gpus) -> Vendor | None:
-    """The vendor that a model of the catalogue names, or the one that has accelerators of this name; else None."""
+    """The vendor named by the catalogue, or one with accelerators of this name; else None."""
     if gpus.vendor is not None:
         return vendors().get(gpus.vendor)
     for vendor in vendors().values():
@@ -143,7 +143,7 @@ def vendor_of(gpus: Gpus) -> Vendor | None:
 
 
 def vendor_of_module(module: str) -> Vendor | None:
-    """The vendor whose drivers have a kernel module; None for one of something else."""
+    """The vendor of a kernel module; None for one of something else."""
     for vendor in vendors().values():
         if module in vendor.modules:
             return vendor
@@ -151,7 +151,7 @@ def vendor_of_module(module: str) -> Vendor | None:
 
 
 def fabric_manager_of(model: HardwareModel) -> str | None:
-    """Who sets up the NVSwitches of a model; None where it has none, or where that is not known."""
+    """The place of the software for a model's NVSwitches; None without NVSwitches, or if it is unknown."""
     gpus = model.gpus
     if gpus is None or not model.nvlinks:
         return None
@@ -166,7 +166,7 @@ def fabric_manager_of(model: HardwareModel) -> str | None:
 
 
 def is_fabric_manager_known(model: HardwareModel) -> bool:
-    """Whether it is known who sets up the NVSwitches of a model, or that it has none."""
+    """Whether ``fabric_manager_of`` has a definite answer, including models without NVSwitches."""
     gpus = model.gpus
     if gpus is None or not model.nvlinks or gpus.nvlink is not None:
         return True
@@ -174,12 +174,12 @@ def is_fabric_manager_known(model: HardwareModel) -> bool:
 
 
 def runs_fabric_manager(model: HardwareModel) -> bool:
-    """Whether nodes of a model set up their NVSwitches themselves."""
+    """True if nodes of a model set up their NVSwitches themselves."""
     return fabric_manager_of(model) in (BY_NODE, BY_NODE_WITH_NVLSM)
 
 
 def knows_fabric_state(model: HardwareModel) -> bool:
-    """Whether the driver knows how far each accelerator of a model has joined the fabric of NVSwitches."""
+    """True if the driver reports the state of each accelerator in the fabric of NVSwitches."""
     if model.gpus is None or fabric_manager_of(model) is None:
         return False
     if model.gpus.nvlink is not None:

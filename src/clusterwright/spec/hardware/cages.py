@@ -1,6 +1,6 @@
-"""Runs of equal cages of a switch, and the ways to run them.
+"""Runs of equal cages of a switch, and their modes.
 
-Catalogue files write them by bracket patterns: ``Ethernet[3-6]/[1-36]`` stands for 144 names.
+Catalogue files write them by bracket patterns: ``Ethernet[3-6]/[1-36]`` expands to 144 names.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from itertools import product
 
 @dataclass(frozen=True, slots=True)
 class PortMode:
-    """One way to run a cage: ``subports`` are the suffixes of the logical ports it then offers, each at ``speed_gbps``.
+    """A mode of a cage: ``subports`` are the suffixes of its logical ports, each at ``speed_gbps``.
 
-    A suffix such as ``+4`` is added to the number at the end of the cage's name: SONiC calls ports after their first
-    lane. ``disables`` names the block whose cage with the same index is lost while a cage of this block runs in this
+    A suffix such as ``+4`` is added to the number at the end of the cage's name: SONiC names ports after their first
+    lane. ``disables`` names the block that loses the cage with the same index while a cage of this block runs in this
     mode (a Minipack2's odd cage at 400G takes the lanes of the even cage beside it). ``lanes`` are those of each port,
-    where the platform says so.
+    if the platform defines them.
     """
 
     name: str
@@ -29,11 +29,11 @@ class PortMode:
     lanes: int | None = None
 
     def ports(self, cage: str) -> tuple[str, ...]:
-        """The names of the ports that a cage offers in this mode."""
+        """The names of a cage's ports in this mode."""
         return _port_names(cage, self.subports)
 
 
-@lru_cache(maxsize=16384)  # every switch of a model has them, and a large chassis has a thousand
+@lru_cache(maxsize=16384)  # every switch of a model uses them, and a large chassis has a thousand
 def _port_names(cage: str, subports: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(_port_name(cage, suffix) for suffix in subports)
 
@@ -45,7 +45,7 @@ def _port_name(cage: str, suffix: str) -> str:
     return f"{stem}{int(cage[len(stem) :] or 0) + int(suffix)}"
 
 
-# Electrical lanes of a cage by its connector (SFF and QSFP-DD multi-source agreements); one where it is not known.
+# Electrical lanes of a cage by its connector (SFF and QSFP-DD multi-source agreements); one for other connectors.
 _CAGE_LANES = {"osfp": 8, "qsfp-dd": 8, "qsfp56": 4, "qsfp28": 4, "qsfp112": 4}
 
 
@@ -58,10 +58,10 @@ class PortBlock:
     connector: str
     modes: tuple[PortMode, ...]
     ports_per_cage: int = 1
-    """How many of ``cages``, in their order, are ports of one cage, as on switches for twin-port transceivers."""
+    """Number of consecutive ``cages`` in one physical cage, as on switches for twin-port transceivers."""
 
     def shared_cages(self) -> Mapping[str, str]:
-        """For each port of a cage that several of ``cages`` share, the first of these."""
+        """For each port of a shared physical cage, the first of its ``cages``."""
         shared: dict[str, str] = {}
         if self.ports_per_cage == 1:
             return shared
@@ -81,15 +81,17 @@ class PortBlock:
         return names
 
     def mode(self, speed_gbps: int, name: str | None = None) -> PortMode | None:
-        """The first mode at this speed, or the one with this name and speed; None where there is none."""
+        """The first mode at this speed, or the one with this name and speed; None without one."""
         for mode in self.modes:
             if mode.speed_gbps == speed_gbps and name in (None, mode.name):
                 return mode
         return None
 
     def lanes(self, mode: PortMode) -> int:
-        """How many lanes a port of ``mode`` has: what its platform says, else its share of a cage that breaks out, else
-        four of 25G or 50G each, or eight beyond 200G. Both ends of a cable must have as many."""
+        """Lanes of a port of ``mode``; both ends of a cable must have the same number.
+
+        The platform's number, else its share of a cage with a breakout, else four of 25G or 50G each, or eight beyond
+        200G."""
         if mode.lanes is not None:
             return mode.lanes
         cage = _CAGE_LANES.get(self.connector, 1)
@@ -98,16 +100,16 @@ class PortBlock:
         return min(cage, 8 if mode.speed_gbps > 200 else 4)
 
 
-MAX_NAMES = 10_000  # an order above the largest chassis; keeps a slip from filling the memory
+MAX_NAMES = 10_000  # an order above the largest chassis; keeps a typing error from filling the memory
 
 _BRACKET = re.compile(r"\[([0-9]{1,6})-([0-9]{1,6})(?::([0-9]{1,6}))?\]")
 
 
 def expand(pattern: str) -> tuple[str, ...]:
-    """Every name that ``pattern`` stands for; the last bracket runs fastest.
+    """Every name in ``pattern``; the last bracket runs fastest.
 
     ``[1-16]`` is an inclusive range, ``[1-15:2]`` one with a step, ``[01-20]`` keeps its zeros; several brackets are
-    combined. A pattern without a bracket is its own only name. Raises ValueError, saying what is wrong.
+    combined. A pattern without a bracket is a single name. Raises ValueError with the reason.
     """
     if "[" not in pattern and "]" not in pattern:
         return (pattern,)
@@ -133,7 +135,7 @@ def expand(pattern: str) -> tuple[str, ...]:
 
 
 def _plain(pattern: str, start: int, end: int) -> str:
-    """The text between two brackets, which must hold no bracket of its own."""
+    """The text between two brackets. Raises ValueError for a bracket in it."""
     text = pattern[start:end]
     if "[" in text or "]" in text:
         raise ValueError(f'"{text}" is no range such as [1-16] or [1-15:2]')

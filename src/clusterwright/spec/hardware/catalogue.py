@@ -29,43 +29,45 @@ DUPLICATE_MODEL = "CW130"
 def load_catalogue(folder: FilePath | None = None, extra: Sequence[FilePath] = ()) -> Catalogue:
     """Every model in the ``*.yaml`` files of ``folder`` and in the files ``extra``, by name.
 
-    Without ``folder`` it is the catalogue that travels with the package, and those of plugins. A model in ``extra``
-    replaces one of the catalogue with the same name, so that a catalogue that grows stops no spec (CW132 tells).
-    Raises SpecError with the findings of the first stage that failed: reading (CW10x), schema (CW11x), models that
-    contradict themselves (CW131), models that share a name (CW130).
+    The default is the catalogue in the package's data, and those of plugins. A model in ``extra`` replaces one of the
+    catalogue with the same name, so a growing catalogue breaks no spec (CW132 reports it). Raises SpecError with the
+    findings of the first failed stage: reading (CW10x), schema (CW11x), contradictory models (CW131), repeated names
+    (CW130).
     """
     return MappingProxyType({**_by_name(_packaged(folder)), **_by_name(own_models(extra))})
 
 
 def loaded_models(folder: FilePath | None = None, extra: Sequence[FilePath] = ()) -> tuple[LoadedModel, ...]:
-    """The same models in the order of the files, each with where it stands. Raises SpecError as load_catalogue does,
-    but for names that models share."""
+    """The same models in the order of the files, each with its place.
+
+    Raises SpecError as load_catalogue does, except for repeated names."""
     added_models = own_models(extra)
     replaced = {loaded.model.name for loaded in added_models}
-    return (*(loaded for loaded in _packaged(folder) if loaded.model.name not in replaced), *added_models)
+    packaged = [loaded for loaded in _packaged(folder) if loaded.model.name not in replaced]
+    return (*packaged, *added_models)
 
 
 def own_models(files: Iterable[FilePath]) -> tuple[LoadedModel, ...]:
-    """The models in files that a spec names. Raises SpecError as load_catalogue does, but for names that they share."""
+    """The models in a spec's files. Raises SpecError as load_catalogue does, except for repeated names."""
     return _read(files)
 
 
 def _packaged(folder: FilePath | None) -> tuple[LoadedModel, ...]:
     folders = [folder] if folder else [inventory / "hardware" for inventory in data_files.folders("inventory")]
     models: list[LoadedModel] = []
-    for home in folders:
-        models.extend(_read_folder(home))
+    for hardware_folder in folders:
+        models.extend(_read_folder(hardware_folder))
     return tuple(models)
 
 
 @cache
 def _read_folder(folder: FilePath) -> tuple[LoadedModel, ...]:
-    """The models in ``folder``, read once: linting a whole inventory needs them for every spec. Raises SpecError."""
+    """The models in ``folder``, cached because every spec of an inventory needs them. Raises SpecError."""
     return _read(sorted(folder.glob("*.yaml")))
 
 
 def _read(paths: Iterable[FilePath]) -> tuple[LoadedModel, ...]:
-    """The models in ``paths``, once the schema has accepted every file. Raises SpecError."""
+    """The models in ``paths``, after every file passed the schema. Raises SpecError."""
     documents: list[Document] = []
     findings: list[Finding] = []
     for path in paths:
@@ -93,17 +95,17 @@ def _typed(documents: Iterable[Document]) -> tuple[LoadedModel, ...]:
 
 
 def _by_name(models: Iterable[LoadedModel]) -> Catalogue:
-    """The catalogue of ``models``. Raises SpecError (CW130) for every name that was taken before."""
+    """The catalogue of ``models``. Raises SpecError (CW130) for every repeated name."""
     first: dict[str, LoadedModel] = {}
     findings: list[Finding] = []
     for loaded in models:
-        other = first.setdefault(loaded.model.name, loaded)
-        if other is not loaded:
+        first_loaded = first.setdefault(loaded.model.name, loaded)
+        if first_loaded is not loaded:
             findings.append(
                 Finding(
                     code=DUPLICATE_MODEL,
                     severity=Severity.ERROR,
-                    message=f'There is a model "{loaded.model.name}" already, at {other.name_position}.',
+                    message=f'There is a model "{loaded.model.name}" already, at {first_loaded.name_position}.',
                     hint="Give this one another name.",
                     position=loaded.name_position,
                     path=format_path((*loaded.path, "name"), loaded.document.data),

@@ -1,7 +1,7 @@
-"""Settings of a switch's chip that its vendor gives out and nothing in a plan decides: lane maps, SDK properties.
+"""Settings of a switch's chip from its vendor, independent of the plan: lane maps, SDK properties.
 
-They come as a JSON file of the platform, such as the vendor's ``agent.conf`` for FBOSS; its part on the platform
-becomes that of every switch of the model.
+They come as a JSON file of the platform, such as the vendor's ``agent.conf`` for FBOSS; its platform section is used
+for every switch of the model.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ def _platform(reading: Reading, name: str, path: Path) -> Mapping[str, Any] | No
     return platform
 
 
-def _known(reading: Reading, name: str, path: Path) -> str:
+def _model_name(reading: Reading, name: str, path: Path) -> str:
     reading.model(name, path)
     return name
 
 
 @dataclass(frozen=True, slots=True)
 class ChipSettings:
-    """The settings of one ``model``: ``platform`` as the file has it, None where only a reason stands for it.
+    """The settings of one ``model``: ``platform`` from the file, None if the spec has only a reason.
 
-    The file lies beside the one that names it; what is wrong with it is recorded.
+    The file lies beside the one with its name; errors in it are recorded.
     """
 
-    model: Annotated[str, Key("name"), By(_known)]
+    model: Annotated[str, Key("name"), By(_model_name)]
     platform: Annotated[Mapping[str, Any] | None, Key("file"), By(_platform)]
     path: Path

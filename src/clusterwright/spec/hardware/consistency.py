@@ -1,4 +1,4 @@
-"""Checks of hardware models beyond the schema: blocks of their ports, and figures that contradict others."""
+"""Checks of hardware models beyond the schema: blocks of ports, and contradictory figures."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ INCONSISTENT_MODEL = "CW131"
 BAD_PLATFORM_FILE = "CW180"
 
 _CPUID = "x86_64"
-_CABLED = ("switch", "director")  # kinds whose links plug into port blocks; the others have NICs
+_CABLED = ("switch", "director")  # kinds with links on port blocks; the others have NICs
 _OF_MACHINES = ("ports", "nics", "gpus", "host", "parts", "pcie", "chips", "buffer", "capacity_tb", "macsec")
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model and where it stands, for findings about it."""
+    """A model with its place, for findings about it."""
 
     model: HardwareModel
     document: Document
@@ -35,7 +35,7 @@ class LoadedModel:
 
     @property
     def name_position(self) -> Position:
-        """Where its name is written."""
+        """The place of its name."""
         return self.document.locate((*self.path, "name"))
 
 
@@ -66,8 +66,8 @@ class _ModelReading(Structuring):
     def model(self, data: Mapping[str, Any]) -> HardwareModel:
         platform = self._platform(data)
         blocks = self._blocks(data) if "ports" in data or platform is None else platform.blocks
-        given = {"blocks": blocks, "platform_ports": platform, "assumed": tuple(_assumed(data))}
-        model = self.fields(HardwareModel, data, self.path, **given)
+        fields = {"blocks": blocks, "platform_ports": platform, "assumed": tuple(_assumed(data))}
+        model = self.fields(HardwareModel, data, self.path, **fields)
         self._check_nics(model)
         self._check_management(model, data)
         self._check_chips(model)
@@ -84,7 +84,7 @@ class _ModelReading(Structuring):
         return model
 
     def object(self, path: Path, message: str, hint: str) -> None:
-        """Notes that the value at ``path`` inside the model contradicts the rest of it."""
+        """Record a finding: the value at ``path`` inside the model contradicts the rest of it."""
         full = (*self.path, *path)
         self.findings.append(
             Finding(
@@ -98,7 +98,8 @@ class _ModelReading(Structuring):
         )
 
     def _platform(self, data: Mapping[str, Any]) -> MachinePorts | None:
-        """Port names of the machine in its network OS, from the vendor's files or by its name; None where unknown."""
+        """Port names of the machine in its network OS, from the vendor's files or by its name; None for an unknown
+        machine."""
         name = data.get("platform", "")
         if "platform_file" not in data:
             return platforms().get((data.get("network_os", ""), name))
@@ -136,9 +137,9 @@ class _ModelReading(Structuring):
         blocks: list[PortBlock] = []
         places: list[Path] = []
         for index, ports in enumerate(data.get("ports", ())):
-            made = self._expanded(ports, ("ports", index))
-            blocks += made
-            places += [("ports", index)] * len(made)
+            entry_blocks = self._expanded(ports, ("ports", index))
+            blocks += entry_blocks
+            places += [("ports", index)] * len(entry_blocks)
         self._check_unique((block.name for block in blocks), places, "block", "block")
         cages: list[str] = []
         cage_places: list[Path] = []
@@ -150,7 +151,7 @@ class _ModelReading(Structuring):
         return tuple(blocks)
 
     def _expanded(self, ports: Mapping[str, Any], path: Path) -> list[PortBlock]:
-        """The blocks that one entry of ``ports`` stands for: its cages dealt evenly to the names of its blocks."""
+        """The blocks of one entry of ``ports``: its cages divided evenly among its blocks."""
         names = self._names(ports["block"], (*path, "block"))
         cages = self._names(ports["cages"], (*path, "cages"))
         modes = [self._modes(mode, len(names), (*path, "modes", index)) for index, mode in enumerate(ports["modes"])]
@@ -186,7 +187,7 @@ class _ModelReading(Structuring):
         ]
 
     def _modes(self, mode: Mapping[str, Any], blocks: int, path: Path) -> list[PortMode]:
-        """The mode as each of ``blocks`` equal blocks has it: only ``disables`` differs between them."""
+        """The mode for each of ``blocks`` equal blocks: only ``disables`` differs between them."""
         disabled: tuple[str | None, ...] = (None,) * blocks
         if "disables" in mode:
             named = self._names(mode["disables"], (*path, "disables"))
@@ -198,9 +199,10 @@ class _ModelReading(Structuring):
                 )
             else:
                 disabled = named
+        name, speed_gbps, subports = mode["name"], mode["speed_gbps"], tuple(mode["subports"])
         return [
-            PortMode(name=mode["name"], speed_gbps=mode["speed_gbps"], subports=tuple(mode["subports"]), disables=other)
-            for other in disabled
+            PortMode(name=name, speed_gbps=speed_gbps, subports=subports, disables=block_name)
+            for block_name in disabled
         ]
 
     def _names(self, pattern: str, path: Path) -> tuple[str, ...]:
@@ -211,7 +213,7 @@ class _ModelReading(Structuring):
             return ()
 
     def _check_unique(self, names: Iterable[str], places: list[Path], key: str, what: str) -> None:
-        """Objects to each name that comes again; ``places`` are where each stands."""
+        """Record a finding for each repeated name; ``places`` are those of the names."""
         seen: set[str] = set()
         objected: set[Path] = set()
         for name, place in zip(names, places, strict=True):
@@ -227,14 +229,14 @@ class _ModelReading(Structuring):
             for mode in block.modes:
                 if mode.disables is None or (place, mode.name) in objected:
                     continue
-                other = by_name.get(mode.disables)
-                if other is None:
+                disabled = by_name.get(mode.disables)
+                if disabled is None:
                     message = f'There is no block "{mode.disables}" to disable.'
                     hint = f"Blocks of this model: {', '.join(sorted(by_name))}."
-                elif other is block or len(other.cages) != len(block.cages):
+                elif disabled is block or len(disabled.cages) != len(block.cages):
                     message = (
                         f'A cage of "{block.name}" ({len(block.cages)} cages) cannot disable the one with the same '
-                        f'index in "{other.name}" ({len(other.cages)} cages).'
+                        f'index in "{disabled.name}" ({len(disabled.cages)} cages).'
                     )
                     hint = "Name another block with as many cages."
                 else:
@@ -264,7 +266,7 @@ class _ModelReading(Structuring):
             self._check_unique((name for name, _ in names), [place for _, place in names], key, key)
 
     def _check_management(self, model: HardwareModel, data: Mapping[str, Any]) -> None:
-        """Management ports have names of their own and one speed; a switch has one."""
+        """Check that management ports have unique names and one speed, and that a switch has one port."""
         ports = model.management
         is_list = isinstance(data.get("management"), list)
         places: list[Path] = [("management", index) if is_list else ("management",) for index in range(len(ports))]
@@ -285,7 +287,7 @@ class _ModelReading(Structuring):
                 self.object((*place, "speed_gbps"), message, hint)
 
     def _check_device(self, data: Mapping[str, Any]) -> None:
-        """A device has management ports alone."""
+        """Check that a device has management ports only."""
         for key in (*_OF_MACHINES, "network_os", "asic", "platform", "platform_file", "release"):
             if key in data:
                 message = f"A device has management ports alone, and no {key}:."
@@ -311,7 +313,8 @@ class _ModelReading(Structuring):
             )
 
     def _chip(self, model: HardwareModel) -> str | None:
-        """The switch chip by its name in the system's file, with or without dashes: its texts depend on the name."""
+        """The switch chip by its name in the system's file, with or without dashes: rendered text depends on the
+        name."""
         system = systems().get(model.network_os or "")
         if system is None or model.asic is None:
             return model.asic
@@ -324,7 +327,7 @@ class _ModelReading(Structuring):
         return chip
 
     def _check_pcie(self, model: HardwareModel) -> None:
-        """A node's PCI layout has every GPU of the model, the same NVLinks, and each NIC's NUMA node."""
+        """Check a node's PCI layout: every GPU of the model, the same NVLinks, and each NIC's NUMA node."""
         inside, gpus = model.pcie, model.gpus.count if model.gpus else 0
         if inside is None:
             return
@@ -341,7 +344,7 @@ class _ModelReading(Structuring):
             self.object(("pcie", "numa_cpus"), message, "Write the threads of every NUMA node, from 0.")
 
     def _check_cpu(self, cpu: Cpu) -> None:
-        """Processors of x86_64, and those alone, have the words of CPUID."""
+        """Check that exactly the processors of x86_64 have CPUID's identification."""
         words = {"vendor": cpu.vendor, "family": cpu.family, "model": cpu.model}
         for name, value in words.items():
             if cpu.arch == _CPUID and value is None:
@@ -358,8 +361,8 @@ class _ModelReading(Structuring):
         needed, unused = ("ports", "nics") if kind in _CABLED else ("nics", "ports")
         if needed not in data and not (blocks and needed == "ports") and not self.findings:
             is_node = needed == "nics"
-            other = " What has management ports alone is `kind: device`." if is_node else ""
-            self.object((), f"A {kind} needs {needed}: to be cabled by.", f"Describe its {needed}.{other}")
+            device_hint = " What has management ports alone is `kind: device`." if is_node else ""
+            self.object((), f"A {kind} needs {needed}: to be cabled by.", f"Describe its {needed}.{device_hint}")
         if unused in data:
             self.object((unused,), f"A {kind} is cabled by {needed}:, never by {unused}:.", f"Remove {unused}:.")
         if (kind == "director") != ("chips" in data):
@@ -384,5 +387,8 @@ def _assumed(data: Mapping[str, Any]) -> Iterable[str]:
             yield f"{key}: {value['assumed']}"
     for key, name in (("ports", "block"), ("nics", "group"), ("management", "name")):
         items = data.get(key, ())
-        if isinstance(items, list):
-            yield from (f"{key}.{item[name]}: {item['assumed']}" for item in items if "assumed" in item)
+        if not isinstance(items, list):
+            continue
+        for item in items:
+            if "assumed" in item:
+                yield f"{key}.{item[name]}: {item['assumed']}"

@@ -1,7 +1,7 @@
-"""How many lanes a link has on its way: electrical ones at each port, optical ones in a fibre.
+"""Lanes of a link: electrical ones at each port, optical ones in a fibre.
 
-Copper has the port's own lanes from end to end. A transceiver may have others on the fibre than towards the port: it is
-the optical lanes that two ends must have in common.
+Copper has the port's own lanes from end to end. A transceiver may have other lanes on the fibre than at the port: the
+two ends must have equal optical lanes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SINGLE_MODE: Mapping[tuple[int, int], frozenset[int]] = {
 
 
 def optical_lanes(medium: str, speed_gbps: int, electrical: int) -> frozenset[int]:
-    """The numbers of lanes that a cable or fibre can have at a port; the port's own where nothing lies between.
+    """Possible numbers of lanes of a cable or fibre at a port; the port's own number without a conversion.
 
     Multi-mode transceivers (SR) and active cables have an optical lane for each electrical one.
     """
@@ -31,6 +31,6 @@ def optical_lanes(medium: str, speed_gbps: int, electrical: int) -> frozenset[in
     return frozenset({electrical})
 
 
-def can_join(medium: str, speed_gbps: int, one: int, other: int) -> bool:
+def can_join(medium: str, speed_gbps: int, first: int, second: int) -> bool:
     """Whether ports with these electrical lanes have a link over a medium."""
-    return bool(optical_lanes(medium, speed_gbps, one) & optical_lanes(medium, speed_gbps, other))
+    return bool(optical_lanes(medium, speed_gbps, first) & optical_lanes(medium, speed_gbps, second))

@@ -1,6 +1,6 @@
-"""The hardware catalogue's types: what a model of switch, node or storage system offers.
+"""The hardware catalogue's types: the properties of a model of switch, node or storage system.
 
-Knows nothing of clusters. Every figure in the catalogue files carries its source; here only the values remain.
+They are independent of clusters. Every figure in the catalogue files has its source; here are only the values.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from clusterwright.spec.structuring import By, Key, Structuring, one_or_several
 from clusterwright.spec.text.document import Path
 
 IMAGE_ARCH = "x86_64"
-"""The processors that images are built for."""
+"""The processor architecture of images."""
 DEVICE = "device"
-"""The kind of model that has management ports alone: a switch tray of NVLink, a power shelf, a PDU."""
+"""The kind of model with only management ports: a switch tray of NVLink, a power shelf, a PDU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,8 @@ class OutOfBandPort:
 class Nic:
     """One port of a node towards a fabric.
 
-    ``rdma_device`` is the verbs name (``mlx5_0``), ``interface`` the network name our images give it, ``pci`` its
-    address, ``gpu`` the local index of the GPU that shares its PCIe switch, ``numa`` its NUMA node; None where it has
-    none.
+    ``rdma_device`` is the verbs name (``mlx5_0``), ``interface`` the network name in our images, ``pci`` its address,
+    ``gpu`` the local index of the GPU on its PCIe switch, ``numa`` its NUMA node; None for missing properties.
     """
 
     interface: str
@@ -44,18 +43,18 @@ class Nic:
     gpu: int | None
     numa: int | None
     cage: str | None = None
-    """The cage that it shares with other ports; None where it has one alone."""
+    """The cage shared with other ports; None for a cage of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class NicGroup:
-    """NICs of a node that go to the same fabric, in rail order."""
+    """NICs of a node on the same fabric, in rail order."""
 
     name: Annotated[str, Key("group")]
     speed_gbps: int
     nics: Annotated[tuple[Nic, ...], Key("devices")]
     lanes: int | None = None
-    """Electrical lanes of each at that speed; None where nobody says."""
+    """Electrical lanes of each at that speed; None if unknown."""
 
 
 def _by_format(_: Structuring, tflops: Mapping[str, float], __: Path) -> tuple[tuple[str, float], ...]:
@@ -70,16 +69,16 @@ class Nvlink:
     links: int
     """NVLinks of each accelerator."""
     switches: str
-    """``node``: NVLink switches of its own node; ``domain``: switch trays that several nodes share."""
+    """``node``: NVLink switches in the node; ``domain``: switch trays shared by several nodes."""
     domain_gpus: int | None = None
-    """The most accelerators that switch trays join; None where nobody stated it."""
+    """The most accelerators joined by switch trays; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """The accelerators of a node: how many, which, each one's memory, and what NVML calls one, None where unknown.
+    """The accelerators of a node: number, model, memory of each, and name in NVML, None if unknown.
 
-    ``peak_tflops`` is what each computes at most by number format, in 10^12 operations a second.
+    ``peak_tflops`` is the peak of each by number format, in 10^12 operations a second.
     """
 
     count: int
@@ -87,15 +86,15 @@ class Gpus:
     memory_gb: int
     nvml_name: str | None = None
     nvlink: Nvlink | None = None
-    """None where it has none, or only ``pcie`` counts them."""
+    """None without NVLink, or if only ``pcie`` counts the links."""
     vendor: str | None = None
-    """A file of inventory/accelerators; None where the model's name says whose it is."""
+    """A file of inventory/accelerators; None if the model's name identifies the vendor."""
     peak_tflops: Annotated[tuple[tuple[str, float], ...], Key("peak", "tflops"), By(_by_format)] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The processors and memory of a node; ``memory_gb`` in powers of ten, ``arch`` None where nobody states it."""
+    """The processors and memory of a node; ``memory_gb`` in powers of ten, ``arch`` None if unknown."""
 
     sockets: int
     cores_per_socket: int
@@ -106,11 +105,11 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class PartCounts:
-    """Parts that a node's check counts; None for those that nobody has counted."""
+    """Numbers of parts for a node's check; None if unknown."""
 
     power_supplies: int | None
     power_supply_sensors: int | None
-    """Sensors of each power supply that its BMC lists."""
+    """Sensors of each power supply in the BMC's list."""
     memory_modules: int | None
     disks: int | None
     """NVMe controllers."""
@@ -118,7 +117,7 @@ class PartCounts:
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """Identification of a processor: CPUID on x86_64; others have an architecture alone."""
+    """Identification of a processor: CPUID on x86_64; others have only an architecture."""
 
     arch: str
     vendor: str | None
@@ -128,9 +127,11 @@ class Cpu:
 
 @dataclass(frozen=True, slots=True)
 class Pcie:
-    """Where a node's GPUs sit: ``numa_cpus`` are the hardware threads of each NUMA node (``0-55,112-167``), ``gpus``
-    the PCI address of each GPU by local index. ``gpus_per_switch`` GPUs, each with its NIC, hang on one PCI switch;
-    each GPU has ``nvlinks`` NVLinks to NVLink switches.
+    """Placement of a node's GPUs on PCI.
+
+    ``numa_cpus`` are the hardware threads of each NUMA node (``0-55,112-167``), ``gpus`` the PCI address of each GPU by
+    local index. ``gpus_per_switch`` GPUs, each with its NIC, share one PCI switch; each GPU has ``nvlinks`` NVLinks to
+    NVLink switches.
     """
 
     cpu: Cpu
@@ -146,8 +147,8 @@ class Pcie:
 class Chips:
     """The switch chips inside a director: a two-level Clos of its own, visible to the subnet manager.
 
-    ``leaves`` chips carry ``external`` front ports each and one internal link to every one of ``spines`` chips.
-    They stand on ``modules`` boards, equally many on each; a spine chip has a board of its own.
+    ``leaves`` chips carry ``external`` front ports each and one internal link to every one of ``spines`` chips. They
+    stand on ``modules`` boards, the same number on each; each spine chip has a separate board.
     """
 
     leaves: int
@@ -157,15 +158,15 @@ class Chips:
 
     @classmethod
     def read(cls, typing: Structuring, data: Mapping[str, Any], path: Path) -> Chips:
-        """Every leaf chip has a board of its own where no modules are named."""
+        """Read the chips; by default every leaf chip has a separate board."""
         return typing.fields(cls, {"modules": data["leaves"], **data}, path)
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """The packet buffer of a switch, handed out in cells of ``cell_bytes``.
+    """The packet buffer of a switch, divided into cells of ``cell_bytes``.
 
-    ``pool_cells`` are those that one pool of shared memory and headroom may have, where that is less than all.
+    ``pool_cells`` is the limit of one pool of shared memory and headroom, if it is lower than all cells.
     """
 
     size_bytes: Annotated[int, Key("bytes")]
@@ -174,12 +175,12 @@ class Buffer:
 
     @classmethod
     def read(cls, typing: Structuring, data: Mapping[str, Any], path: Path) -> Buffer:
-        """A pool may have every cell where no less is named."""
+        """Read a buffer; by default a pool may have every cell."""
         return typing.fields(cls, {"pool_cells": data["bytes"] // data["cell_bytes"], **data}, path)
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return self.size_bytes // self.cell_bytes
 
 
@@ -188,11 +189,10 @@ class HardwareModel:
     """One entry of the catalogue.
 
     ``network_os`` is ``eos``, ``fboss``, ``mlnx-os``, ... or ``unmanaged``; None for nodes and storage. ``units`` is
-    the height in rack units, 0 for what brings its own cabinet. ``capacity_tb`` is the usable storage of one device.
-    ``macsec`` are the cipher suites that its ports encrypt with.
-    ``asic`` names the switch chip (``tomahawk4``) and ``platform`` what the network OS calls the machine;
-    ``platform_ports`` is what it calls its ports, None where nothing is known of them. ``assumed`` lists what no source
-    gives, each as ``figure: reason``.
+    the height in rack units, 0 for a device with its own cabinet. ``capacity_tb`` is the usable storage of one device.
+    ``macsec`` are the cipher suites of its ports. ``asic`` names the switch chip (``tomahawk4``) and ``platform`` the
+    machine in the network OS; ``platform_ports`` are the network OS's names of its ports, None if unknown. ``assumed``
+    lists figures without a source, each as ``figure: reason``.
     """
 
     name: str
@@ -208,7 +208,7 @@ class HardwareModel:
     weight_kg: Annotated[float, Key("weight_kg", "value")]
     blocks: tuple[PortBlock, ...]
     management: Annotated[tuple[OutOfBandPort, ...], one_or_several(OutOfBandPort)]
-    """Its out-of-band ports, the first of which others ask; empty where it has none."""
+    """Its out-of-band ports, the first of which is used by other devices; empty without one."""
     nic_groups: Annotated[tuple[NicGroup, ...], Key("nics")]
     gpus: Gpus | None
     chips: Chips | None
@@ -221,13 +221,13 @@ class HardwareModel:
     pcie: Pcie | None = None
     platform_ports: MachinePorts | None = None
     planes: Annotated[int, Key("planes", "value")] = 1
-    """Networks inside a switch, each with a part of every port; the plan counts them as one."""
+    """Separate networks inside a switch, each with a part of every port; the plan counts them as one."""
     release: str | None = None
-    """The release of the network OS; None where tiers or the system say it."""
+    """The release of the network OS; None if tiers or the system set it."""
 
     @property
     def has_power(self) -> bool:
-        """Whether its power is known: 0 W is a figure of a device that only passes power on."""
+        """True if its power is known: 0 W is a figure of a device that only passes power on."""
         return self.power_w > 0 or self.kind == DEVICE
 
     @property
@@ -257,19 +257,19 @@ class HardwareModel:
 
     @property
     def arch(self) -> str | None:
-        """The architecture of a node's processors, ``x86_64``, ``arm64`` or ``ppc64``; None where nobody states it."""
+        """The architecture of a node's processors, ``x86_64``, ``arm64`` or ``ppc64``; None if unknown."""
         if self.host is not None and self.host.arch is not None:
             return self.host.arch
         return self.pcie.cpu.arch if self.pcie is not None else None
 
     @property
     def runs_images(self) -> bool:
-        """Whether nodes can run images, which are built for x86_64; true without a stated architecture."""
+        """Whether nodes can run images, built for x86_64; true for an unknown architecture."""
         return self.arch in (None, IMAGE_ARCH)
 
     @property
     def nvlink_domain_nodes(self) -> int | None:
-        """Nodes whose GPUs share NVLink switch trays; None where each node has switches of its own, or none."""
+        """Number of nodes with common NVLink switch trays; None for nodes with switches inside, or without NVLink."""
         nvlink = self.gpus.nvlink if self.gpus is not None else None
         if self.gpus is None or nvlink is None or nvlink.domain_gpus is None:
             return None
@@ -283,7 +283,7 @@ class HardwareModel:
         return self.pcie.nvlinks if self.pcie is not None else 0
 
     def platform_port(self, name: str, mode: PortMode | None) -> PlatformPort:
-        """The network OS's name of the port ``name`` in a mode. Raises PlatformPortError where it is not known."""
+        """The network OS's name of the port ``name`` in a mode. Raises PlatformPortError if it is unknown."""
         if self.platform_ports is None:
             of = f"the platform {self.platform}" if self.platform else "a model without `platform`"
             raise PlatformPortError(

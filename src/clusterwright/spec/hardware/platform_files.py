@@ -1,8 +1,8 @@
-"""Vendors' own descriptions of a machine's ports for SONiC, taken as they are.
+"""Vendors' descriptions of a machine's ports for SONiC, used unchanged.
 
-``platform.json`` has cages with lanes, indexes and breakouts, ``hwsku.json`` beside it which of them a SKU has and how
-each starts, ``port_config.ini`` ports alone (sonic-net/sonic-buildimage, device/VENDOR/PLATFORM; portconfig.py reads
-them so).
+``platform.json`` has cages with lanes, indexes and breakouts, ``hwsku.json`` beside it the cages of a SKU with their
+initial modes, ``port_config.ini`` only ports (sonic-net/sonic-buildimage, device/VENDOR/PLATFORM; read by portconfig.py
+in the same way).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from clusterwright.spec.hardware.platform_ports import MachinePorts
 from clusterwright.spec.hardware.platforms import BadPlatform, Cage, of_cages
 from clusterwright.spec.text.source import read_text
 
-# What plugs into a cage of so many lanes; nothing but the electrical width is in the files.
+# Connectors by a cage's number of lanes; the files contain nothing but the electrical width.
 _CONNECTORS = {1: "sfp28", 2: "sfp56", 4: "qsfp28", 8: "osfp"}
 _COLUMNS = ("name", "lanes", "alias", "index", "speed")
 _PORT = "Ethernet"
@@ -29,8 +29,7 @@ _PORT = "Ethernet"
 def read_platform(name: str, files: Sequence[FilePath]) -> MachinePorts:
     """The platform ``name`` from platform.json, with hwsku.json or without, or from port_config.ini.
 
-    Raises BadPlatform for files that are something else or contradict themselves, SpecError for those that cannot be
-    read.
+    Raises BadPlatform for other or contradictory files, SpecError for unreadable ones.
     """
     documents: dict[str, Any] = {}
     for file in files:
@@ -49,7 +48,7 @@ def read_platform(name: str, files: Sequence[FilePath]) -> MachinePorts:
         raise BadPlatform(f"{files[0]}: has no port")
     machine = of_cages(name, list(_blocks(cages)))
     ports = dict(machine.ports)
-    if "ports" in documents:  # a SKU of port_config.ini has its ports for good: nothing is broken out at run time
+    if "ports" in documents:  # port_config.ini has a fixed mode for each port: no breakout at run time
         ports = {key: replace(port, breakout="") for key, port in ports.items()}
     return replace(machine, describe=partial(dict, ports))
 
@@ -74,15 +73,12 @@ def _json(file: FilePath, text: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _cages(platform: Mapping[str, Any], sku: Mapping[str, Any] | None) -> Iterator[Cage]:
-    """The cages, those that a SKU lists alone, the breakout that they start in first."""
+    """The cages, only those of the SKU if there is one, with the initial breakout first."""
     for name, entry in platform.items():
         if sku is not None and name not in sku:
             continue
         breakouts = entry.get("breakout_modes")
-        if not isinstance(breakouts, dict) or not all(
-            isinstance(aliases, list) and all(isinstance(alias, str) for alias in aliases)
-            for aliases in breakouts.values()
-        ):
+        if not isinstance(breakouts, dict) or not all(map(_are_aliases, breakouts.values())):
             raise BadPlatform(f"{name} has no `breakout_modes` with a list of aliases for each")
         if sku is not None:
             first = sku[name]["default_brkout_mode"]
@@ -97,8 +93,12 @@ def _cages(platform: Mapping[str, Any], sku: Mapping[str, Any] | None) -> Iterat
         )
 
 
+def _are_aliases(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(alias, str) for alias in value)
+
+
 def _rows(text: str) -> Iterator[Cage]:
-    """The ports of port_config.ini, each in the one mode that its row has; the columns are those of its heading."""
+    """The ports of port_config.ini, each in the one mode of its row; the heading names the columns."""
     columns: Sequence[str] = _COLUMNS
     for line in text.splitlines():
         words = line.split()
@@ -109,8 +109,8 @@ def _rows(text: str) -> Iterator[Cage]:
             row = dict(zip(columns, words, strict=False))
             name = row.get("name", "")
             if not name.removeprefix(_PORT).isdecimal() or not row.get("speed", "").isdecimal() or "index" not in row:
-                what = f"its heading has {', '.join(columns)}"
-                raise BadPlatform(f'"{" ".join(words)}" is no port with its lanes, index and speed: {what}')
+                heading_text = f"its heading has {', '.join(columns)}"
+                raise BadPlatform(f'"{" ".join(words)}" is no port with its lanes, index and speed: {heading_text}')
             mode = f"1x{int(row['speed']) // 1000}G"
             lanes = tuple(_numbers(name, "lanes", row))
             yield Cage(
@@ -129,13 +129,14 @@ def _numbers(name: str, key: str, entry: Mapping[str, Any]) -> list[int]:
 
 
 def _blocks(cages: Sequence[Cage]) -> Iterator[tuple[str, str, list[Cage]]]:
-    """Cages with the same lanes and breakouts, in the order of the front panel, called after their connector."""
+    """Blocks of cages with the same lanes and breakouts, in front-panel order, named after their connector."""
     counts: dict[str, int] = {}
-    lanes: Counter[int] = Counter()  # port_config.ini lists ports that share a cage
+    lanes: Counter[int] = Counter()  # port_config.ini lists the ports of shared cages
     for cage in cages:
         lanes[cage.index] += len(cage.lanes)
     ordered = sorted(cages, key=lambda cage: int(cage.name.removeprefix(_PORT)))
     for key, equal in groupby(ordered, key=lambda cage: (lanes[cage.index], len(cage.lanes), tuple(cage.breakouts))):
         connector = _CONNECTORS.get(key[0], "osfp")
         counts[connector] = counts.get(connector, 0) + 1
-        yield f"{connector}-{counts[connector]}" if counts[connector] > 1 else connector, connector, list(equal)
+        name = f"{connector}-{counts[connector]}" if counts[connector] > 1 else connector
+        yield name, connector, list(equal)

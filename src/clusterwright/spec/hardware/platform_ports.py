@@ -1,4 +1,4 @@
-"""Facts of a network OS about a machine's ports beside their names."""
+"""Properties of a machine's ports in a network OS, besides their names."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from clusterwright.spec.hardware.cages import PortBlock, PortMode
 
 
 class PlatformPortError(ClusterwrightError):
-    """A port that a platform does not have, or that cannot run as planned."""
+    """A port missing on a platform, or unable to run as planned."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedProfile:
-    """A setting of a port by its ``id``: a speed over ``media`` (``copper`` or ``optical``) and so many ``lanes``."""
+    """A setting of a port by its ``id``: a speed over ``media`` (``copper`` or ``optical``) with a number of
+    ``lanes``."""
 
     id: int
     speed_gbps: int
@@ -26,13 +27,12 @@ class SpeedProfile:
 
 @dataclass(frozen=True, slots=True)
 class PlatformPort:
-    """A port as a network OS knows it on one machine.
+    """A port of one machine in its network OS.
 
     ``number`` is its logical id, or its cage's place on the front panel. ``lanes`` are those of the chip, ``alias`` its
-    name in the vendor's tools; ``breakout`` is what the mode of its ``cage`` is called there, and ``subport`` its place
-    among the ports of the cage, 0 where it is the only one. ``profiles`` are the speeds that it supports, preferred
-    ones first; none where modes alone say that.
-    """
+    name in the vendor's tools; ``breakout`` is the mode of its ``cage`` there, and ``subport`` its place among the
+    ports of the cage, 0 for a single port. ``profiles`` are its supported speeds, preferred ones first; empty if the
+    modes alone define them."""
 
     number: int
     lanes: tuple[int, ...] = ()
@@ -43,9 +43,9 @@ class PlatformPort:
     profiles: tuple[SpeedProfile, ...] = ()
 
     def profile(self, name: str, speed_gbps: int, medium: str, lanes: int) -> int:
-        """The id of the profile for a speed over a cable of this medium; of the other medium where only that exists.
+        """The id of the profile for a speed over a cable of this medium, or else of the other medium.
 
-        Whether there is any does not depend on the medium. Raises PlatformPortError when the port, ``name``, has none.
+        Whether there is any does not depend on the medium. Raises PlatformPortError if the port, ``name``, has none.
         """
         is_copper = medium in {"dac", "copper", "backplane"}
         preferred = ("copper", "optical") if is_copper else ("optical", "copper")
@@ -60,15 +60,15 @@ class PlatformPort:
 
 
 Ports = Mapping[tuple[str, str], PlatformPort]
-"""Ports by name and mode, mode "" for what holds in every mode."""
+"""Ports by name and mode, mode "" for properties common to all modes."""
 
 
 @dataclass(frozen=True)
 class MachinePorts:
-    """A machine as its network OS knows it.
+    """A machine in its network OS.
 
-    ``machine`` is the system's name for the hardware below, ``blocks`` what models have that list no ports themselves.
-    ``describe`` gives its ports; it is asked once, and only where one of them is.
+    ``machine`` is the system's name of the hardware, ``blocks`` the ports for models without a list of their own.
+    ``describe`` computes the ports; it is called once, when one of them is needed.
     """
 
     name: str
@@ -82,12 +82,12 @@ class MachinePorts:
         return self.describe()
 
     def port(self, name: str, mode: PortMode | None) -> PlatformPort:
-        """The port ``name`` in a mode of its cage. Raises PlatformPortError where there is none."""
-        wanted = "" if mode is None else mode.name
-        found_port = self.ports.get((name, wanted)) or self.ports.get((name, ""))
-        if found_port is not None:
-            return found_port
+        """The port ``name`` in a mode of its cage. Raises PlatformPortError if there is none."""
+        mode_name = "" if mode is None else mode.name
+        platform_port = self.ports.get((name, mode_name)) or self.ports.get((name, ""))
+        if platform_port is not None:
+            return platform_port
         modes = [port_mode for port, port_mode in self.ports if port == name]
         if modes:
-            raise PlatformPortError(f"the platform {self.name} runs {name} as {', '.join(modes)}, not as {wanted}")
+            raise PlatformPortError(f"the platform {self.name} runs {name} as {', '.join(modes)}, not as {mode_name}")
         raise PlatformPortError(f"the platform {self.name} has no port {name}; check the model's cages and subports")

@@ -1,8 +1,7 @@
-"""The names of a device's ports: the catalogue's, the platform's alias, an adapter's, a number, a short form.
+"""Names of a device's ports: the catalogue's, the platform's alias, an adapter's, a number, a short form.
 
-People and programs call one port by several names. SONiC announces a port by its alias, a list of cables counts
-adapters, a cable sheet shortens ``Ethernet3/1/1`` to ``Et3/1/1``. All readers of such names ask here.
-"""
+A port has several names: SONiC announces its alias, a list of cables counts adapters, a cable sheet shortens
+``Ethernet3/1/1`` to ``Et3/1/1``. All readers of such names use this module."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ class PortNames:
 
     @cached_property
     def catalogue_names(self) -> Mapping[str, str]:
-        """Every name of the catalogue, by its small letters."""
+        """Every name of the catalogue, by its lower case form."""
         names = [*self.adapters, *self.model.management_names]
         for block in self.model.blocks:
             for cage in block.cages:
@@ -48,7 +47,7 @@ class PortNames:
 
     @cached_property
     def aliases(self) -> Mapping[str, tuple[str, ...]]:
-        """By alias in small letters, the ports that have it: one in each breakout of a cage."""
+        """Ports by alias in lower case: one in each breakout of a cage."""
         named: dict[str, list[str]] = defaultdict(list)
         try:
             ports = self.model.platform_ports.ports if self.model.platform_ports is not None else {}
@@ -67,7 +66,7 @@ class PortNames:
 
     @property
     def announces_aliases(self) -> bool:
-        """True when LLDP has the alias as port id."""
+        """True if LLDP's port id is the alias."""
         system = system_of(self.model)
         return system is not None and system.announces_aliases
 
@@ -81,9 +80,9 @@ class PortNames:
             return port
 
     def of_announcement(self, word: str, in_use: Iterable[str]) -> str | None:
-        """The port that LLDP means by ``word``; None for a name that no port has.
+        """The port of LLDP's ``word``; None for a name of no port.
 
-        Of several ports with one alias, as each breakout of a cage has its own, it is the one ``in_use``.
+        Each breakout of a cage may have the same alias; the port ``in_use`` is taken.
         """
         folded = word.lower()
         if not self.announces_aliases:
@@ -91,7 +90,7 @@ class PortNames:
         return self._of_alias(folded, in_use) or self.catalogue_names.get(folded)
 
     def of_list(self, word: str, in_use: Iterable[str]) -> str | None:
-        """The port that a list of cables or labels means; None for a name that no port has.
+        """The port of a list of cables or labels; None for a name of no port.
 
         Adapters of a node count from 1 there (NVIDIA's Cable Validation Tool: its HCA mapping).
         """
@@ -104,13 +103,14 @@ class PortNames:
 
     def _of_alias(self, folded: str, in_use: Iterable[str]) -> str | None:
         ports = self.aliases.get(folded, ())
-        if not ports:
-            return None
         used = set(in_use)
-        return next((port for port in ports if port in used), ports[0])
+        for port in ports:
+            if port in used:
+                return port
+        return ports[0] if ports else None
 
     def _of_short_form(self, folded: str) -> str | None:
-        """``et3/1/1`` for Ethernet3/1/1: the first letters and all that follows them."""
+        """The port of ``et3/1/1``, short for Ethernet3/1/1: the first letters and all that follows them."""
         short = _LETTERS_AND_REST.fullmatch(folded)
         if short is None:
             return None

@@ -1,4 +1,4 @@
-"""The site as the switches of one system are told it: what a system has no place for is left out there alone."""
+"""The site's settings within the limits of one switch system: values beyond a limit are dropped for it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ OPERATOR_END = "site.operators[].until"
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
-    """Values of the site that a system is not told: where the first of them stands, and why."""
+class DroppedValue:
+    """A value of the site beyond a system's limit: the place of the first such value, and the reason."""
 
     path: Path
     key: str
@@ -23,8 +23,8 @@ class Untold:
 
 
 def site_for(site: Site, system: System) -> Site:
-    """The site within the limits of ``system``: of a longer list the first values stay."""
-    if ends_accounts(system) and not any(True for _ in untold(site, system)):
+    """The site within the limits of ``system``: the first values of a list too long for it."""
+    if ends_accounts(system) and not list(untold(site, system)):
         return site
     limits = system.limits
     servers = site.management
@@ -40,35 +40,35 @@ def site_for(site: Site, system: System) -> Site:
     )
 
 
-def untold(site: Site, system: System) -> Iterator[Untold]:
-    """Values of the site that exceed those limits."""
+def untold(site: Site, system: System) -> Iterator[DroppedValue]:
+    """Values of the site beyond those limits."""
     limits = system.limits
     for operator in site.operators:
         most = limits.operator_keys
         if most is not None and len(operator.keys) > most:
             reason = f"it keeps {most} of the {len(operator.keys)} keys of {operator.name}"
-            yield Untold((*operator.path, "keys", most), OPERATOR_KEYS, reason)
+            yield DroppedValue((*operator.path, "keys", most), OPERATOR_KEYS, reason)
         if operator.until is not None and operator.password is not None and ends_accounts(system):
             reason = f"the password of {operator.name} opens its console until an `up` without the operator"
-            yield Untold((*operator.path, "until"), OPERATOR_END, reason)
+            yield DroppedValue((*operator.path, "until"), OPERATOR_END, reason)
     for name, most in (("dns", limits.dns_servers), ("ntp", limits.ntp_servers)):
         servers = getattr(site.management, name)
         if most is not None and len(servers) > most:
             place = (*site.path, *(("management", name) if name in site.own_management else (name,)), most)
-            yield Untold(place, f"site.{name}", f"it takes {most} of {len(servers)} {name} servers")
+            yield DroppedValue(place, f"site.{name}", f"it takes {most} of {len(servers)} {name} servers")
     if site.aaa is not None and limits.aaa_servers is not None and len(site.aaa.servers) > limits.aaa_servers:
         reason = f"it takes {limits.aaa_servers} of {len(site.aaa.servers)} AAA servers"
-        yield Untold((*site.aaa.path, "servers", limits.aaa_servers), "site.aaa.servers", reason)
+        yield DroppedValue((*site.aaa.path, "servers", limits.aaa_servers), "site.aaa.servers", reason)
     if site.snmp is not None and limits.snmp_user is not None and _has_bad_snmp_user(site, system):
         low, high = limits.snmp_user
         reason = (
             f'it wants {low} to {high} characters in an SNMP user, not "{site.snmp.user}", and answers no SNMP request'
         )
-        yield Untold((*site.snmp.path, "user"), "site.snmp", reason)
+        yield DroppedValue((*site.snmp.path, "user"), "site.snmp", reason)
 
 
 def ends_accounts(system: System) -> bool:
-    """Whether the switches of a system refuse the keys of an operator from a day on."""
+    """True if the switches of a system refuse an operator's keys after the last day."""
     return all(unheard.key != OPERATOR_END for unheard in system.unheard)
 
 

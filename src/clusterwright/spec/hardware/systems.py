@@ -1,7 +1,7 @@
-"""Settings that switch systems support, as data: a file of inventory/systems each, every figure with its source.
+"""Capabilities of switch systems, as data: a file of inventory/systems each, with the source of every figure.
 
-Rules, intent and the simulator read it and know no system by name. It says how equal paths are chosen, who sizes
-headroom, what the vendor has to add, what BGP has, which interfaces the system names and what people may add by hand.
+Rules, intent and the simulator read it and depend on no system's name. It covers the choice among equal paths,
+headroom, settings from the vendor, BGP, the names of interfaces, and configuration added by hand.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Crc:
 class HashAlgorithm:
     """A hash function of a switch: an algorithm by the system's ``name`` for it and its ``seed``.
 
-    ``written`` is the word that selects the seed in the system's configuration, "" where nothing is written for it;
-    ``crc`` is what the simulator computes.
+    ``written`` is the word for the seed in the system's configuration, "" if nothing is written for it; ``crc`` is the
+    simulator's computation.
     """
 
     name: str
@@ -48,10 +48,10 @@ class HashAlgorithm:
 
 @dataclass(frozen=True, slots=True)
 class Hashing:
-    """How switches with some chips (``asics``; none named: with any) choose among equal paths.
+    """Choice among equal paths by switches with some chips (``asics``; empty for any).
 
-    ``queue_pairs`` says whether RoCE's destination queue pair can be taken in, ``reason`` why not. ``functions`` differ
-    from each other and stand in the order in which tiers take them from the bottom.
+    ``queue_pairs`` is true if RoCE's destination queue pair can be hashed, ``reason`` explains the opposite.
+    ``functions`` differ from each other and are in the order of tiers, from the bottom.
     """
 
     asics: tuple[str, ...]
@@ -62,20 +62,20 @@ class Hashing:
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveRouting:
-    """Where switches of a system can choose among equal paths for each packet."""
+    """Conditions for a choice among equal paths for each packet."""
 
     asics: tuple[str, ...]
     speeds_gbps: tuple[int, ...]
     ipv6_parallel_links: bool
-    """Whether several links between two switches may have IPv6 addresses."""
+    """True if several links between two switches may have IPv6 addresses."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueWords:
-    """How switches with some chips name transmit queues.
+    """Names of transmit queues on switches with some chips.
 
-    ``word`` opens a queue in a profile, ``count_marks`` is the statement without which no queue counts its ECN marks.
-    ``assumed`` is what no source gives, "" where all of it has one.
+    ``word`` opens a queue in a profile, ``count_marks`` is the required statement for counting ECN marks of queues.
+    ``assumed`` names the part without a source, "" if there is none.
     """
 
     asics: tuple[str, ...]
@@ -92,8 +92,8 @@ def _says(word: str) -> Callable[[Structuring, str, Path], bool]:
 class FilterTables:
     """Tables of a chip for the filters at host ports: ``tables`` of ``entries`` each, one for the denies.
 
-    ``reply_flags`` are the values of TCP's flags, each an entry of its own, that a reply can have. ``is_of_chip`` is
-    False for a bound of the numbers of rules: what the chip takes is not known then.
+    ``reply_flags`` are the possible values of TCP's flags in a reply, each a separate entry. ``is_of_chip`` is False
+    for a bound of the numbers of rules; the chip's capacity is unknown then.
     """
 
     entries: int
@@ -102,17 +102,17 @@ class FilterTables:
     is_of_chip: Annotated[bool, Key("bound"), By(_says("chip"))] = True
 
     def tables_for(self, permits: int) -> int:
-        """The tables that entries for so many permits take, and the one of the denies."""
+        """The number of tables for so many permits, and one for the denies."""
         return -(-permits // self.entries) + 1
 
 
 ONE_ENTRY_EACH = FilterTables(entries=1, tables=1, reply_flags=(0,))
-"""How a system counts of which no tables are known: an entry for each source, target and port of a permit."""
+"""Counting for a system with unknown tables: an entry for each source, target and port of a permit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChipRules:
-    """How many rules of filters some chips hold, of either IP version alone."""
+    """Capacity of some chips for filter rules of one IP version."""
 
     asics: tuple[str, ...]
     ipv4: int
@@ -121,7 +121,8 @@ class ChipRules:
 
 @dataclass(frozen=True, slots=True)
 class PfcLooks:
-    """A PFC watchdog that looks at queues: bounds of ``every_ms``, and after how many looks one is stuck at most."""
+    """The polling PFC watchdog: bounds of ``every_ms``, and the largest number of looks until a queue counts as
+    stuck."""
 
     every_ms: tuple[int, int]
     most: int
@@ -134,7 +135,7 @@ class UnheardKey:
     key: str
     reason: str
     said_by: str = "lint"
-    """``lint``, which warns of it, or ``verify``, which notes it."""
+    """The reporter: ``lint`` with a warning, or ``verify`` with a note."""
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -144,7 +145,7 @@ class UnheardKey:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of a system on values that a spec sets, None without one; ``snmp_user`` are the least and most letters."""
+    """Bounds of a system on values of a spec, None without one; ``snmp_user`` are the least and most letters."""
 
     operator_keys: int | None
     dns_servers: int | None
@@ -158,22 +159,22 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ImageProgram:
-    """A program of a system's image, or a trap to its processor, that parts of the configuration need."""
+    """A program of a system's image, or a trap to its processor, required by parts of the configuration."""
 
     name: str
-    """What the system calls it where it is switched on and off."""
+    """Its name in the system's configuration."""
     serves: frozenset[str]
-    """What does nothing without it: forwarding, sessions, bonds, relays, ..."""
+    """Functions that depend on it: forwarding, sessions, bonds, relays, ..."""
     started: str
-    """``always``, ``never``, on the device ``types``, or ``varies`` with the image, where nothing is configured;
-    ``fixed`` is always, and nothing is to be configured."""
+    """Its state without configuration: ``always``, ``never``, on the device ``types``, or ``varies`` with the image;
+    ``fixed`` is always, without a possible configuration."""
     types: tuple[str, ...] = ()
-    """Device types on which it runs by itself."""
+    """Device types with the program running by default."""
     listens: bool = False
-    """Whether it opens ports of its own that no list of the configuration guards."""
+    """True if it opens ports that no list of the configuration guards."""
 
     def runs_unasked(self, device_type: str) -> bool | None:
-        """Whether it runs where the configuration says nothing of it; None where that depends on the image."""
+        """Whether it runs without configuration; None if that depends on the image."""
         if self.started == "varies":
             return None
         return self.started in {"always", "fixed"} or device_type in self.types
@@ -181,9 +182,9 @@ class ImageProgram:
 
 @dataclass(frozen=True, slots=True)
 class ContactWords:
-    """How a DHCP server knows a switch without a configuration, and the option of its answer.
+    """Recognition of a switch without a configuration by a DHCP server, and the option of the answer.
 
-    ``option`` is the one that ``begins`` with what the switch says it is, None where it says nothing.
+    ``option`` is the one of the switch's identification, with the text ``begins``; None without identification.
     """
 
     answer: int
@@ -193,54 +194,51 @@ class ContactWords:
 
 @dataclass(frozen=True, slots=True)
 class FirstContactWords:
-    """Zero touch provisioning over DHCP, by version of IP; ``reason`` says why nothing is served."""
+    """Zero touch provisioning over DHCP, by version of IP; ``reason`` explains missing service."""
 
     ipv4: ContactWords | None = None
     ipv6: ContactWords | None = None
     onie: bool = False
-    """Whether ONIE installs the system."""
+    """True if ONIE installs the system."""
     reason: str | None = None
 
     def over(self, version: int) -> ContactWords | None:
-        """The words over a version of IP; None where nothing is served over it."""
+        """The words over a version of IP; None without service over it."""
         return self.ipv4 if version == 4 else self.ipv6
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A switch system: what it can be told. ``title`` is what people call it. Ansible reaches it by
-    ``connection``, as a ``network_os`` of its own or as a Linux machine ("").
+    """A switch system and its capabilities.
 
-    One that ``routes`` forwards by its own configuration; the others leave that to a subnet manager, and have only
-    ``limits``. ``hashing`` is how it chooses among equal paths, by chip; ``sizes_headroom`` says that its configuration
-    decides how much headroom ports have, and its chip alone where not; ``needs_chip_settings`` that it does not start
-    without settings of the chip that only the vendor gives out. ``filter_tables`` are None where no bound of a chip is
-    known. ``loopback`` and ``gateway`` are the interfaces that the system names itself: that of its own address, and
-    that which hosts in a shared subnet have for a gateway. ``authentication`` are the methods of its BGP sessions,
-    ``has_bfd`` says that BFD watches them, ``announces_at_once`` that a route is announced
-    before the chip has it. What a spec adds by hand are lines where ``takes_lines``, and patches of
-    ``patched`` files. ``has_borders``, ``has_macsec`` and ``has_bonds`` say that these are rendered for it,
-    ``bond`` is what comes before the number of one, ``bonds_fall_back`` that a port of a bond serves a host that does
-    not speak LACP yet, ``matches_ranges`` that one entry of a filter takes a range of ports.
-    ``ports_of_platform`` says that it knows ports by more than their names (inventory/hardware/platforms),
-    ``writes_spare_ports`` that it is told of those without a cable too,
-    ``takes_platform_files`` that vendors' files describe them (``platform_files``). ``factory_accounts`` are those
-    that it has, with passwords that everybody knows, before it is told anything. ``services`` are the programs of its
-    image that parts of its configuration need. ``announces_aliases`` says that LLDP has a port's alias as port id.
-    ``relays_v4_from`` and ``relays_v6_from`` say which address DHCP
-    requests of hosts leave from: ``gateway`` or ``loopback``.
+    ``title`` is its usual name. Ansible reaches it by ``connection``, as a ``network_os`` or as a Linux machine ("").
+    One that ``routes`` forwards by its configuration; the others leave that to a subnet manager, and have only
+    ``limits``. ``hashing`` is its choice among equal paths, by chip; with ``sizes_headroom`` its configuration sets the
+    headroom of ports, without it the chip does; ``needs_chip_settings`` marks a system that starts only with the
+    vendor's settings of the chip. ``filter_tables`` are None if the bounds of chips are unknown. ``loopback`` and
+    ``gateway`` are interfaces named by the system: for its loopback address, and for the gateway of hosts in a shared
+    subnet. ``authentication`` are the methods of its BGP sessions, ``has_bfd`` marks support of BFD for them,
+    ``announces_at_once`` the announcement of a route before the chip has it. The spec may add lines with
+    ``takes_lines``, and patches of ``patched`` files. ``has_borders``, ``has_macsec`` and ``has_bonds`` mark rendered
+    features, ``bond`` is the name of a bond before its number, ``bonds_fall_back`` marks ports of a bond that serve a
+    host before it uses LACP, ``matches_ranges`` filter entries for a range of ports. ``ports_of_platform`` marks port
+    properties besides names (inventory/hardware/platforms), ``writes_spare_ports`` the configuration of ports without a
+    cable, ``takes_platform_files`` the support of vendors' files about them (``platform_files``). ``factory_accounts``
+    have publicly known passwords in the delivered state. ``services`` are the programs of its image behind parts of its
+    configuration. ``announces_aliases`` marks LLDP with a port's alias as port id. ``relays_v4_from`` and
+    ``relays_v6_from`` are the source addresses of hosts' relayed DHCP requests: ``gateway`` or ``loopback``.
     """
 
     name: str
     title: str
     walk: Walk
-    """How far tests went with what is rendered for it."""
+    """Extent of tests with its rendered files."""
     limits: Limits
     connection: Annotated[str, Key("reached", "connection")]
     speaks_gnmi: Annotated[bool, Key("reached", "gnmi")]
     routes: Annotated[bool, Key("technology"), By(_says("ethernet"))]
     chips: Annotated[tuple[str, ...], Key("chips", "names")] = ()
-    """Switch chips that it is known to run on, as ``asic`` names them in the hardware catalogue."""
+    """Supported switch chips, as ``asic`` names them in the hardware catalogue."""
     network_os: Annotated[str, Key("reached", "network_os")] = ""
     tested_by_anta: Annotated[bool, Key("reached", "anta")] = False
     sizes_headroom: Annotated[bool, Key("headroom", "decided_by"), By(_says("configuration"))] = False
@@ -248,7 +246,7 @@ class System:
     hashing: tuple[Hashing, ...] = ()
     adaptive_routing: AdaptiveRouting | None = None
     queues: tuple[QueueWords, ...] = ()
-    """Empty where the words are the same on every chip."""
+    """Empty for a system with the same words on every chip."""
     filter_tables: FilterTables | None = None
     chip_rules: tuple[ChipRules, ...] = ()
     loopback: Annotated[str, Key("interfaces", "loopback")] = ""
@@ -271,62 +269,71 @@ class System:
     services: Annotated[tuple[ImageProgram, ...], Key("services", "programs")] = ()
     announces_aliases: Annotated[bool, Key("lldp", "port_id"), By(_says("alias"))] = False
     most_ports_alone: Annotated[int | None, Key("breakouts", "most_alone")] = None
-    """Ports of a split cage from which on it takes the lanes of the cage beside it; None where no cage does."""
+    """Ports of a split cage from which on it takes the lanes of the cage beside it; None without such cages."""
     without_flowlets: Annotated[str, Key("flowlets", "reason")] = ""
     """Why dynamic load balancing by flowlets is not written for it."""
     speeds_gbps: Annotated[tuple[int, ...], Key("speeds", "gbps")] = ()
-    """Speeds of ports that its configuration has words for; empty where it has one for each."""
+    """Speeds of ports with a word in its configuration; empty if every speed has one."""
     speeds_source: Annotated[str, Key("speeds", "source")] = ""
-    """The documents that these speeds were read in."""
+    """The documents with these speeds."""
     unheard: tuple[UnheardKey, ...] = ()
     releases: SystemReleases | None = None
-    """None where no release is known by its words."""
+    """None if no release is known by its words."""
     tells_release: Annotated[bool, Key("one_text", "release")] = False
-    """Whether switches tell which one they run, though their text is the same for all."""
+    """True if switches report their system, although their text is the same for all."""
     first_contact: FirstContactWords = FirstContactWords()
     relays_v4_from: Annotated[str, Key("relays", "ipv4")] = "gateway"
     relays_v6_from: Annotated[str, Key("relays", "ipv6")] = "gateway"
 
     @property
     def has_chip_bound(self) -> bool:
-        """Whether it is known how many entries of filters its chips take."""
+        """True if the number of filter entries of its chips is known."""
         return self.filter_tables is not None and self.filter_tables.is_of_chip
 
     def rules_on(self, asic: str | None, version: int) -> int | None:
-        """How many rules of filters of an IP version a chip holds; None where nobody publishes it."""
+        """Capacity of a chip for filter rules of an IP version; None if it is not published."""
         for rules in self.chip_rules:
             if asic in rules.asics:
                 return rules.ipv4 if version == 4 else rules.ipv6
         return None
 
     def relays_from_loopback(self, version: int) -> bool:
-        """Whether DHCP requests of hosts leave from the switch's loopback, and not from the hosts' gateway."""
+        """Whether hosts' relayed DHCP requests have the switch's loopback as source, and not the hosts' gateway."""
         return (self.relays_v4_from if version == 4 else self.relays_v6_from) == "loopback"
 
     def service(self, name: str) -> ImageProgram | None:
-        """A program of its image; None for one that nothing is known of."""
-        return next((service for service in self.services if service.name == name), None)
+        """A program of its image; None for an unknown one."""
+        for service in self.services:
+            if service.name == name:
+                return service
+        return None
 
     def services_for(self, purpose: str) -> tuple[str, ...]:
-        """The names of the programs that something needs."""
+        """The names of the programs required for ``purpose``."""
         return tuple(service.name for service in self.services if purpose in service.serves)
 
     def configured_for(self, purpose: str) -> tuple[str, ...]:
-        """The names of those that its configuration switches on for it."""
-        needed = (service for service in self.services if purpose in service.serves)
+        """The names of those among them that its configuration switches on."""
+        needed = [service for service in self.services if purpose in service.serves]
         return tuple(service.name for service in needed if service.started != "fixed")
 
     def hashing_on(self, asic: str | None) -> Hashing | None:
-        """Hashing of switches with a chip; None where it is not known."""
-        return next((hashing for hashing in self.hashing if not hashing.asics or asic in hashing.asics), None)
+        """Hashing of switches with a chip; None if unknown."""
+        for hashing in self.hashing:
+            if not hashing.asics or asic in hashing.asics:
+                return hashing
+        return None
 
     def queues_on(self, asic: str | None) -> QueueWords | None:
-        """The words for queues of a chip; None where no source tells them, or all chips have the same."""
-        return next((words for words in self.queues if asic in words.asics), None)
+        """The words for queues of a chip; None without a source, or if all chips have the same."""
+        for words in self.queues:
+            if asic in words.asics:
+                return words
+        return None
 
 
-UNMANAGED = "unmanaged"  # what a switch runs that has no CPU of its own
-EXTERNAL = "external"  # what a switch runs that somebody else configures
+UNMANAGED = "unmanaged"  # a switch without a management CPU
+EXTERNAL = "external"  # a switch configured by another owner
 WITHOUT_FILES = frozenset({UNMANAGED, EXTERNAL})
 
 Systems = Mapping[str, System]
@@ -334,7 +341,7 @@ Systems = Mapping[str, System]
 
 @cache
 def systems() -> Systems:
-    """Every system of the package and of plugins, by name. Raises SpecError for a file that does not read."""
+    """Every system of the package and of plugins, by name. Raises SpecError for an invalid file."""
     systems = {}
     for folder in data_files.folders("inventory"):
         for path in sorted((folder / "systems").glob("*.yaml")):
@@ -347,9 +354,9 @@ def systems() -> Systems:
 
 
 def system_of(model: HardwareModel) -> System | None:
-    """The system that a model runs; None for nodes, storage, and switches without one of their own.
+    """The system of a model; None for nodes, storage, and switches without rendered files.
 
-    Raises KeyError for a system that has no file: the catalogue's loader lets none in.
+    Raises KeyError for a system without a file: the catalogue's loader refuses these.
     """
     if model.network_os is None or model.network_os in WITHOUT_FILES:
         return None
@@ -357,7 +364,7 @@ def system_of(model: HardwareModel) -> System | None:
 
 
 def release_of(model: HardwareModel, stated: str | None) -> str:
-    """The release that a switch runs: as its tier states it, its model, or its system's default; "" where none does."""
+    """The release of a switch: its tier's, its model's, or its system's default; "" without any."""
     system = system_of(model)
     default = system.releases.default if system is not None and system.releases is not None else ""
     return stated or model.release or default

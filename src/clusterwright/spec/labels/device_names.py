@@ -1,8 +1,7 @@
-"""Names that a site gives its devices: a pattern for those of a node group or tier, or a CSV file of single ones.
+"""Names given by the site to devices: a pattern for a node group or tier, or a CSV file of single names.
 
-Every device has a planned name, by its group and number (``su-p00r001n3``, ``leaf-p00-01``). A site that calls it
-otherwise says so in the file of ``device_names``, or by the ``name_pattern`` of its node group or tier. The file comes
-first.
+Every device has a planned name, by its group and number (``su-p00r001n3``, ``leaf-p00-01``). A site with other names
+sets them in the file of ``device_names``, or by the ``name_pattern`` of a node group or tier. The file has priority.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _COUNTED = re.compile(r"([a-z]+)([0-9]+)")
 
 
 class SiteName(NamedTuple):
-    """The name that the site gives the device of a planned name, at ``line`` of its file."""
+    """The site's name of the device with a planned name, at ``line`` of its file."""
 
     planned: str
     name: str
@@ -43,12 +42,12 @@ class DeviceNames:
 
 
 def is_host_name(text: str) -> bool:
-    """Whether a device can be called so: one label of a DNS name, in lower case."""
+    """Whether a device can have this name: one label of a DNS name, in lower case."""
     return _NAME.fullmatch(text) is not None
 
 
 def read_device_names(file: FilePath) -> tuple[DeviceNames, tuple[Finding, ...]]:
-    """The rows of ``file`` that can be read, and a finding for each that cannot (CW233)."""
+    """The readable rows of ``file``, and a finding for each other one (CW233)."""
     rows = LabelFile(str(file), BAD_NAME, "name", keys=("planned",))
     by_planned: dict[str, SiteName] = {}
     line_of: dict[str, int] = {}
@@ -68,12 +67,12 @@ def read_device_names(file: FilePath) -> tuple[DeviceNames, tuple[Finding, ...]]
 
 
 def device_names_named(reading: Reading, _: str, path: Path) -> DeviceNames | None:
-    """The names in the file that the spec names at ``path``; lines that cannot be read are recorded."""
+    """The names in the file named at ``path`` in the spec; unreadable lines are recorded."""
     return reading.named_file(path, read_device_names)
 
 
 def numbers_in(place: str, levels_of_code: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """The number of each level that the name of a group counts: p03r017 has those of a pod and a rack."""
+    """The number of each level in the name of a group: p03r017 has those of a pod and a rack."""
     numbers = {}
     for code, digits in _COUNTED.findall(place):
         for level in levels_of_code.get(code, ()):
@@ -87,9 +86,9 @@ def fields_of(pattern: str) -> Sequence[str]:
 
 
 def filled(pattern: str, numbers: Mapping[str, int]) -> str:
-    """A pattern with its numbers: ``su-{su+1:02}-node-{node+1:02}`` is su-01-node-04 where su is 0 and node 3.
+    """A pattern with its numbers: ``su-{su+1:02}-node-{node+1:02}`` is su-01-node-04 for su 0 and node 3.
 
-    Raises KeyError for a field that has no number.
+    Raises KeyError for a field without a number.
     """
 
     def number(match: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
-"""Addresses that a provider gave: a CSV file of device, port and address with the length of its network (10.3.0.11/24).
+"""Addresses from a provider: a CSV file of device, port and address with the length of its network (10.3.0.11/24).
 
-What is no address of a machine there is refused at its line (CW519).
+Anything other than an address of a machine is refused at its line (CW519).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class AddressList:
 
 
 def read_given_addresses(file: FilePath) -> tuple[AddressList | None, tuple[Finding, ...]]:
-    """The list in ``file`` and a finding for each line that does not fit; None for a list without a row."""
+    """The list in ``file`` and a finding for each wrong line; None for a list without a row."""
     labels = LabelFile(str(file), BAD_ADDRESS, "address")
     rows: list[GivenAddress] = []
     by_address: dict[object, GivenAddress] = {}
@@ -74,7 +74,7 @@ def read_given_addresses(file: FilePath) -> tuple[AddressList | None, tuple[Find
 
 
 def _row(labels: LabelFile, label: Label) -> GivenAddress | None:
-    """The row of a line; None, and recorded, where its text is no address with a length."""
+    """The row of a line; None, with a finding, for a text without an address and length."""
     try:
         address = ip_interface(label.text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Reading the labels that somebody scanned: a CSV file of device, port and GUID.
+"""Reading scanned labels: a CSV file of device, port and GUID.
 
 Scanners and vendors write a GUID in many ways (``0x0c42a10300b2e41c``, ``0c:42:a1:03:00:b2:e4:1c``); all of them are
-read. What cannot be a port's or switch's GUID is refused at its line and column (CW143), never guessed at.
+read. Anything that cannot be a port's or switch's GUID is refused at its line and column (CW143), never guessed at.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BAD_LABEL = "CW143"
 _SEPARATORS = re.compile(r"[:.\-_ ]")
 _GUID_DIGITS = 16
 _MAC_DIGITS = 12
-# The first byte of an EUI-64 (IEEE): bit 0 says that it names a group and not one device.
+# The first byte of an EUI-64 (IEEE): bit 0 marks the identifier of a group.
 _GROUP_BIT = 1 << 56
 _ALL_ONES = (1 << 64) - 1
 
@@ -44,8 +44,8 @@ def guid_of(text: str) -> int | tuple[str, str]:
 def read_guid_file(path: FilePath, file: str, place: Path) -> GuidFile:
     """The labels in ``path``, called ``file`` in findings and named at ``place`` in the spec.
 
-    Raises SpecError with a finding at the line and column of everything that is no label (CW143), and for a file that
-    cannot be read (CW101).
+    Raises SpecError with a finding at the line and column of every wrong label (CW143), and for an unreadable file
+    (CW101).
     """
     labels = LabelFile(file, BAD_LABEL, "guid")
     rows = []
@@ -63,7 +63,7 @@ def read_guid_file(path: FilePath, file: str, place: Path) -> GuidFile:
 
 
 def labels_named(reading: Reading, _: str, path: Path) -> GuidFile | None:
-    """The labels in the file that the spec names at ``path``; None, and recorded, where they cannot be read."""
+    """The labels in the file named at ``path`` in the spec; None, with a finding, for an unreadable one."""
     return reading.named_file(path, lambda file: (read_guid_file(file, str(file), path), ()))
 
 

@@ -1,6 +1,6 @@
-"""Reading the MAC addresses that somebody noted when nodes were delivered: a CSV file of device, port and mac.
+"""Reading MAC addresses noted at the delivery of nodes: a CSV file of device, port and mac.
 
-What cannot be an adapter's own address (a group's, zeros, too few digits) is refused at its line (CW149).
+Anything that cannot be an adapter's own address (a group's, zeros, too few digits) is refused at its line (CW149).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GROUP_BIT = 1 << 40  # of the first octet (IEEE 802): the address of a group, n
 
 @dataclass(frozen=True, slots=True)
 class NotedMac:
-    """One row: the adapter ``port`` of ``device`` bears ``mac``, an integer of 48 bits."""
+    """One row: the adapter ``port`` of ``device`` has the address ``mac``, an integer of 48 bits."""
 
     device: str
     port: str
@@ -41,12 +41,12 @@ class MacFile:
 
     @property
     def by_end(self) -> Mapping[tuple[str, str], int]:
-        """Addresses by (device, port), those of the overlay file too."""
+        """Addresses by (device, port), including those of the overlay file."""
         return {(row.device, row.port): row.mac for row in (*self.rows, *self.overlay)}
 
 
 def read_macs(file: FilePath) -> tuple[MacFile, tuple[Finding, ...]]:
-    """The rows of ``file`` that can be read, and a finding for each that cannot. Raises SpecError as reading does."""
+    """The readable rows of ``file``, and a finding for each other one. Raises SpecError as reading does."""
     labels = LabelFile(str(file), BAD_MAC, "mac")
     rows: dict[int, NotedMac] = {}
     ends: dict[tuple[str, str], int] = {}
@@ -75,7 +75,7 @@ def macs_named(reading: Reading, _: str, path: Path) -> MacFile | None:
 
 
 def mac_of(text: str) -> int | None:
-    """The address that a label has, however its digits are parted; None for what no adapter bears."""
+    """The address on a label, with any separators; None for an address impossible on an adapter."""
     digits = _SEPARATORS.sub("", text.strip().lower())
     if len(digits) != _DIGITS or not all(char in "0123456789abcdef" for char in digits):
         return None

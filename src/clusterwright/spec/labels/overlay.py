@@ -1,7 +1,7 @@
-"""Reading the overlay file: what only the floor knows of a cluster, a CSV file beside its spec.
+"""Reading the overlay file: facts recorded in the data hall, a CSV file beside the spec.
 
-A row is of a device (serial number, asset tag, where it stands), or of one of its ports (MAC address, GUID, number of
-the cable in it). What cannot be understood is refused at its line (CW280).
+A row describes a device (serial number, asset tag, place), or one of its ports (MAC address, GUID, number of its
+cable). An invalid row is refused at its line (CW280).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _LONGEST = 50  # characters of a serial number or asset tag, in NetBox and Nauto
 _MOST_UNITS = 100  # of a rack
 
 
-class Noted(NamedTuple):
-    """A row; ``port`` is "" where it is of the device as a whole. ``unit`` is the lowest rack unit, from 1."""
+class OverlayRow(NamedTuple):
+    """A row; ``port`` is "" for the device as a whole. ``unit`` is the lowest rack unit, from 1."""
 
     device: str
     port: str
@@ -49,13 +49,13 @@ class Overlay:
     """An overlay file."""
 
     file: str
-    rows: tuple[Noted, ...]
+    rows: tuple[OverlayRow, ...]
 
     def __bool__(self) -> bool:
         return bool(self.rows)
 
     @cached_property
-    def by_end(self) -> Mapping[tuple[str, str], Noted]:
+    def by_end(self) -> Mapping[tuple[str, str], OverlayRow]:
         """The rows by device and port, "" for the device itself."""
         return {(row.device, row.port): row for row in self.rows}
 
@@ -71,20 +71,20 @@ def read_overlay(path: FilePath, file: str) -> tuple[Overlay, list[Finding]]:
     return Overlay(file, tuple(_rows(text, file, findings))), findings
 
 
-def overlay_text(rows: Sequence[Noted]) -> str:
-    """The file that has these rows."""
+def overlay_text(rows: Sequence[OverlayRow]) -> str:
+    """The text of a file with these rows."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows((COLUMNS, *map(_cells, rows)))
     return text.getvalue()
 
 
-def refused(row: Noted) -> str | None:
-    """Why the file cannot have a row, None where it can."""
+def refused(row: OverlayRow) -> str | None:
+    """The reason against a row in the file, None for a valid one."""
     row_or_problem = _row(dict(zip(COLUMNS, _cells(row), strict=True)), row.line)
-    return None if isinstance(row_or_problem, Noted) else row_or_problem[0]
+    return None if isinstance(row_or_problem, OverlayRow) else row_or_problem[0]
 
 
-def _cells(row: Noted) -> Iterator[str]:
+def _cells(row: OverlayRow) -> Iterator[str]:
     for name in COLUMNS:
         value = getattr(row, name)
         if value is None:
@@ -97,7 +97,7 @@ def _cells(row: Noted) -> Iterator[str]:
             yield f"{value:g}" if isinstance(value, float) else value
 
 
-def _rows(text: str, file: str, findings: list[Finding]) -> Iterator[Noted]:
+def _rows(text: str, file: str, findings: list[Finding]) -> Iterator[OverlayRow]:
     def problem(line: int, message: str, hint: str) -> None:
         if len(findings) < MOST_TOLD:
             findings.append(
@@ -128,7 +128,7 @@ def _rows(text: str, file: str, findings: list[Finding]) -> Iterator[Noted]:
                 return
             continue
         row = _row_of(fields, order, line)
-        if isinstance(row, Noted):
+        if isinstance(row, OverlayRow):
             yield row
         else:
             problem(line, *row)
@@ -136,8 +136,8 @@ def _rows(text: str, file: str, findings: list[Finding]) -> Iterator[Noted]:
         problem(1, "The file has no header.", f"Begin it with the line {','.join(COLUMNS)}; leave out what you lack.")
 
 
-def _row_of(fields: list[str], order: list[str], line: int) -> Noted | tuple[str, str]:
-    """The row of a line whose fields are in the ``order`` of the header; else its error, and a hint."""
+def _row_of(fields: list[str], order: list[str], line: int) -> OverlayRow | tuple[str, str]:
+    """The row of a line with fields in the ``order`` of the header; else its error, and a hint."""
     if len(fields) != len(order):
         return f"The line has {len(fields)} of {len(order)} fields.", "Write one comma between two."
     return _row(dict(zip(order, fields, strict=True)), line)
@@ -153,7 +153,7 @@ def _wrong_header(order: list[str]) -> tuple[str, str] | None:
     return None if "device" in order else ('There is no column "device".', "Name the device of each row.")
 
 
-def _row(cells: Mapping[str, str], line: int) -> Noted | tuple[str, str]:
+def _row(cells: Mapping[str, str], line: int) -> OverlayRow | tuple[str, str]:
     device, port = cells["device"], cells.get("port", "")
     if not device:
         return "The line names no device.", "Write the device's planned name."
@@ -177,7 +177,7 @@ def _row(cells: Mapping[str, str], line: int) -> Noted | tuple[str, str]:
     if isinstance(guid, tuple):
         return guid
     serial, asset_tag, rack, cable = (cells.get(name) or None for name in ("serial", "asset_tag", "rack", "cable"))
-    return Noted(
+    return OverlayRow(
         device=device,
         port=port,
         serial=serial,

@@ -1,4 +1,4 @@
-"""The rows of a file of labels: CSV that somebody scanned or typed, each row the label of a port of a device."""
+"""The rows of a file of labels: scanned or typed CSV, each row the label of a port of a device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from clusterwright.spec.text.source import delimiter_of, read_text, refuse_chara
 
 
 class Label(NamedTuple):
-    """A row: the ``text`` of the label of ``port`` of ``device``, with its place; "" for a port in a file without."""
+    """A row: the ``text`` of the label of ``port`` of ``device``, with its place; ``port`` is "" in a file without
+    ports."""
 
     device: str
     port: str
@@ -23,10 +24,9 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabelFile:
-    """A file whose header names device, port and ``column``. What is no such row is in ``findings``, with ``code``.
+    """A file with a header of device, port and ``column``. Errors are collected in ``findings``, with ``code``.
 
-    ``keys`` are the columns of device and port where they are called otherwise, the device's alone where no port has a
-    row.
+    ``keys`` are other names of the columns of device and port, only the device's in a file without ports.
     """
 
     file: str
@@ -36,7 +36,7 @@ class LabelFile:
     findings: list[Finding] = field(default_factory=list)
 
     def problem(self, line: int, column: int, message: str, hint: str) -> None:
-        """Records a finding."""
+        """Record a finding."""
         self.findings.append(
             Finding(
                 code=self.code,
@@ -48,7 +48,7 @@ class LabelFile:
         )
 
     def rows(self, path: FilePath) -> Iterator[Label]:
-        """The rows of the file at ``path``. Raises SpecError where it cannot be read (CW101)."""
+        """The rows of the file at ``path``. Raises SpecError for an unreadable file (CW101)."""
         text = read_text(path, self.file).removeprefix("\ufeff").replace("\r\n", "\n")
         refuse_characters(text, self.file)
         delimiter = delimiter_of(text)
@@ -68,13 +68,13 @@ class LabelFile:
                 message = f"the line has {len(fields)} of {len(order)} fields."
                 self.problem(number, 1, message, "Write one comma between two.")
             else:
-                device_at, device = fields[order[self.keys[0]]]
+                device_column, device = fields[order[self.keys[0]]]
                 port = fields[order[self.keys[1]]][1] if len(self.keys) > 1 else ""
                 column, label = fields[order[self.column]]
                 if device:
                     yield Label(device=device, port=port, text=label, line=number, column=column)
                 else:
-                    self.problem(number, device_at, "the line names no device.", "Write the device's planned name.")
+                    self.problem(number, device_column, "the line names no device.", "Write the device's planned name.")
         if order is None:
             self.problem(1, 1, "the file has no header.", f"Begin it with the line {','.join(columns)}.")
 

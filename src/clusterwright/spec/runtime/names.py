@@ -1,7 +1,7 @@
-"""Which variables a release of NCCL or PyTorch reads: tables taken from the strings of the real libraries.
+"""Variables of a release of NCCL or PyTorch: tables taken from the strings of the real libraries.
 
-The tables lie in inventory/nccl, one for each minor release; ``tools/runtime_names.py`` writes them and says from which
-wheel. Patch releases share a table.
+The tables are in inventory/nccl, one for each minor release; ``tools/runtime_names.py`` writes them with the name of
+the wheel. Patch releases share a table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from clusterwright import data_files
 
 
 def known_names(library: str, version: str) -> frozenset[str] | None:
-    """The variables that ``library`` (``nccl`` or ``torch``) reads in ``version``; None where there is no table."""
+    """The variables of ``library`` (``nccl`` or ``torch``) in ``version``; None without a table."""
     return _tables(library).get(minor_of(version))
 
 
@@ -28,7 +28,7 @@ def minor_of(version: str) -> str:
 
 
 def release(version: str) -> tuple[int, ...]:
-    """A version as numbers, to be compared: (2, 27, 5) of ``2.27.5``. Raises ValueError for other words."""
+    """A version as numbers, for comparisons: (2, 27, 5) of ``2.27.5``. Raises ValueError for other words."""
     return tuple(int(part) for part in version.split("."))
 
 

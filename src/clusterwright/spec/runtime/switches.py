@@ -1,4 +1,4 @@
-"""Variables that switch something off in NCCL or PyTorch: inventory/nccl/switches.yaml, each with its source."""
+"""Variables that disable functions of NCCL or PyTorch: inventory/nccl/switches.yaml, each with its source."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from clusterwright.spec.structuring import Structuring
 from clusterwright.spec.text.reader import read_document
 
 RDMA = "rdma"
-# What C's strtoll takes of a text with base 0, the rest of which it leaves.
+# The number at the start of a text, as C's strtoll parses it with base 0.
 _NUMBER = re.compile(r"\s*(?P<sign>[+-]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0(?P<octal>[0-7]*)|(?P<decimal>[1-9]\d*))")
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSwitch:
-    """A variable with the values that switch something off."""
+    """A variable with its values that disable a function."""
 
     name: str
     when: str
-    """Which values: ``nonzero``, ``zero``, ``one``, ``level``, ``set`` or ``words``."""
+    """The disabling values: ``nonzero``, ``zero``, ``one``, ``level``, ``set`` or ``words``."""
     stops: str
-    """``rdma`` where data between nodes leaves RDMA, else ``part``."""
+    """``rdma`` if data between nodes then leaves RDMA, else ``part``."""
     effect: str
-    """The rest of a sentence that begins with the variable."""
+    """The rest of a sentence beginning with the variable."""
     source: str
     words: str = ""
     """The pattern of the whole value, for ``words``."""
 
     def is_off(self, value: str) -> bool:
-        """Whether this value switches it off. An empty one counts as none."""
+        """Whether this value disables it. An empty one counts as unset."""
         if not value:
             return False
         if self.when == "set":
@@ -49,8 +49,8 @@ class RuntimeSwitch:
 
 
 @dataclass(frozen=True, slots=True)
-class Harmless:
-    """A variable whose name looks like a switch, and why it is none."""
+class HarmlessVariable:
+    """A variable with the name of a switch, and the reason why it is none."""
 
     name: str
     reason: str
@@ -66,19 +66,19 @@ class PluginNames:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSwitches:
-    """All that is known of switches, as the file has it."""
+    """All known switches, as in the file."""
 
     switches: tuple[RuntimeSwitch, ...]
-    harmless: tuple[Harmless, ...]
+    harmless: tuple[HarmlessVariable, ...]
     plugin: PluginNames
 
 
-# By these a GPU reaches adapters of another rail through its node: without it, data would cross between rails.
+# A GPU reaches adapters of another rail through its node by these: without them, data would cross between rails.
 PXN = frozenset({"NCCL_PXN_DISABLE", "NCCL_P2P_PXN_LEVEL"})
 
 
 def c_number(text: str) -> int:
-    """A number as NCCL reads it: 0 for words, hexadecimal after 0x, octal after 0."""
+    """A number as parsed by NCCL: 0 for words, hexadecimal after 0x, octal after 0."""
     match = _NUMBER.match(text)
     if match is None:
         return 0
@@ -92,7 +92,7 @@ def c_number(text: str) -> int:
 
 
 def switched_off(variables: Mapping[str, str]) -> Iterable[RuntimeSwitch]:
-    """Functions that variables with these values turn off."""
+    """Functions turned off by variables with these values."""
     for name, value in variables.items():
         for switch in _by_name().get(name, ()):
             if switch.is_off(value):
@@ -100,13 +100,13 @@ def switched_off(variables: Mapping[str, str]) -> Iterable[RuntimeSwitch]:
 
 
 def is_switch(name: str) -> bool:
-    """Whether some value of a variable switches something off."""
+    """True for a variable with a value that disables something."""
     return name in _by_name()
 
 
 @cache
 def runtime_switches() -> RuntimeSwitches:
-    """The file. Raises SpecError where it does not read."""
+    """The file. Raises SpecError for an invalid one."""
     document = read_document(data_files.folder("inventory") / "nccl" / "switches.yaml")
     findings = check(document, "nccl-switches")
     if findings:
@@ -116,7 +116,7 @@ def runtime_switches() -> RuntimeSwitches:
 
 @cache
 def plugin_names() -> frozenset[str]:
-    """The variables that NVIDIA's network plugin reads beside NCCL's."""
+    """The variables of NVIDIA's network plugin, besides NCCL's."""
     return frozenset(runtime_switches().plugin.names)
 
 

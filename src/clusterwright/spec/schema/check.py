@@ -1,7 +1,7 @@
-"""Checking a document against its JSON Schema (2020-12): findings in words, on the line that caused them.
+"""Checking a document against its JSON Schema (2020-12): findings in words, on their lines.
 
-Schemas are the files ``<name>.schema.json`` of one folder and may refer to each other; no network is asked. What a
-string may hold stands in ``strings.schema.json``, by kind.
+Schemas are the files ``<name>.schema.json`` of one folder and may refer to each other, without network access.
+``strings.schema.json`` defines the kinds of strings.
 """
 
 from __future__ import annotations
@@ -27,29 +27,28 @@ if TYPE_CHECKING:
     from clusterwright.spec.text.document import Document, Path
 
 MAX_FINDINGS = 50
-# Errors looked at before the first MAX_FINDINGS in the order of the file are chosen.
+# Limit of errors before the first MAX_FINDINGS in the order of the file are selected.
 _MAX_ERRORS = 1000
-# Values for all types and most patterns of a spec, of which one may stand in for a value that is refused.
+# Values for all types and most patterns of a spec, as possible stand-ins for a refused value.
 _SAMPLES = (1, 0.5, True, "a", "a1", "/a", "1", "1-2", "1G", "10.0.0.0/8", "2001:db8::/32", "0x1", "2026-01-01", "a.b")
 
 
 def check(document: Document, schema_name: str, folder: FilePath | None = None) -> list[Finding]:
     """Findings of ``<schema_name>.schema.json`` about ``document``, in the order of the file, at most MAX_FINDINGS.
 
-    ``folder`` is where the schemas lie; the published ones when left out. Codes given out here: CW110 (unknown key),
-    CW111 (missing key), CW112 (wrong type), CW113 (value not allowed), CW114 (out of bounds), CW172 (text of more than
-    one line), CW119 (more than can be shown).
-    Raises FileNotFoundError when there is no such schema.
+    ``folder`` has the schemas, by default the published ones. Codes: CW110 (unknown key), CW111 (missing key), CW112
+    (wrong type), CW113 (value not allowed), CW114 (out of bounds), CW172 (text of more than one line), CW119 (more
+    findings than shown). Raises FileNotFoundError for an unknown schema.
     """
-    home = folder or _published()
+    schemas = folder or _published()
     broken = dict(islice(broken_lines(document), _MAX_ERRORS))
-    if not broken and accepts(document.data, schema_name, home):
+    if not broken and accepts(document.data, schema_name, schemas):
         return []
-    validator = _validator(home, schema_name)
+    validator = _validator(schemas, schema_name)
     finding_by_place: dict[tuple[Any, ...], Finding] = {}
     for error in causes(list(islice(validator.iter_errors(document.data), _MAX_ERRORS))):
         for finding in findings_of(error, document):
-            if finding.path not in broken:  # what has two lines misses its pattern for that reason
+            if finding.path not in broken:  # a text of two lines fails its pattern for that reason
                 finding_by_place.setdefault((*finding.sort_key(), finding.path), finding)
     for finding in broken.values():
         finding_by_place[(*finding.sort_key(), finding.path)] = finding
@@ -69,7 +68,7 @@ def check(document: Document, schema_name: str, folder: FilePath | None = None) 
 
 
 def accepts(data: Any, schema_name: str, folder: FilePath | None = None) -> bool:
-    """Whether ``data`` is known to keep to the schema; not so of one with a keyword that only jsonschema knows."""
+    """Whether ``data`` is known to be valid; False for a schema with a keyword known only to jsonschema."""
     try:
         return _acceptance(folder or _published(), schema_name)(data)
     except UnknownKeywordError:
@@ -78,9 +77,9 @@ def accepts(data: Any, schema_name: str, folder: FilePath | None = None) -> bool
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A place that a schema refuses: a value, a mapping that lacks a key, or (``unknown``) a key without a meaning.
+    """A refused place: a value, a mapping with a missing key, or (``unknown``) an unknown key.
 
-    ``instead`` are values, none or one, that the schema takes at this place.
+    ``instead`` has at most one value accepted at this place.
     """
 
     place: Path
@@ -89,7 +88,7 @@ class Refused:
 
 
 def refused_places(data: Any, schema_name: str) -> list[Refused]:
-    """Refusals of ``data`` by the published schema; a key that the top level lacks has a refusal of its own."""
+    """Refusals of ``data`` by the published schema; a key missing at the top level has a separate refusal."""
     validator = _validator(_published(), schema_name)
     errors = islice(validator.iter_errors(data), _MAX_ERRORS)
     return list(chain.from_iterable(_refused(error, validator) for error in errors))
@@ -97,18 +96,29 @@ def refused_places(data: Any, schema_name: str) -> list[Refused]:
 
 def _refused(error: Any, validator: Any) -> Iterator[Refused]:
     path = tuple(error.absolute_path)
-    if unknown := list(unknown_keys(error)):
-        yield from (Refused((*path, key), unknown=True) for key in unknown)
+    unknown = list(unknown_keys(error))
+    if unknown:
+        for key in unknown:
+            yield Refused((*path, key), unknown=True)
     elif error.validator == "required" and not path:
-        yield from (Refused((key,)) for key in error.validator_value if key not in error.instance)
+        for key in error.validator_value:
+            if key not in error.instance:
+                yield Refused((key,))
+    elif isinstance(error.instance, dict | list):
+        yield Refused(path)
     else:
-        schema = error.schema if isinstance(error.schema, dict) else {}
-        bounds = [schema[word] for word in ("const", "minimum", "maximum") if word in schema]
-        samples = [*schema.get("enum", ()), *bounds, *_SAMPLES]
-        judge = validator.evolve(schema=schema)
-        fitting = (sample for sample in samples if isinstance(sample, str | int | float) and judge.is_valid(sample))
-        is_scalar = not isinstance(error.instance, dict | list)
-        yield Refused(path, instead=tuple(islice(fitting, 1)) if is_scalar else ())
+        yield Refused(path, instead=_accepted_samples(error.schema, validator))
+
+
+def _accepted_samples(schema: Any, validator: Any) -> tuple[str | int | float | bool, ...]:
+    """A value accepted by ``schema``; empty if no sample is."""
+    keywords = schema if isinstance(schema, dict) else {}
+    bounds = [keywords[word] for word in ("const", "minimum", "maximum") if word in keywords]
+    sample_validator = validator.evolve(schema=keywords)
+    for sample in (*keywords.get("enum", ()), *bounds, *_SAMPLES):
+        if isinstance(sample, str | int | float) and sample_validator.is_valid(sample):
+            return (sample,)
+    return ()
 
 
 def published(schema_name: str) -> Any:
@@ -120,7 +130,7 @@ def published(schema_name: str) -> Any:
 def default_at(schema_name: str, keys: tuple[str, ...], none: Any = None) -> Any:
     """The schema's default for the value below ``keys``, else ``none``.
 
-    Keys of mappings lead there; an item of a list is meant by its list.
+    ``keys`` are those of mappings; an item of a list has the place of its list.
     """
     node = whole = published(schema_name)
     for key in keys:
@@ -129,7 +139,7 @@ def default_at(schema_name: str, keys: tuple[str, ...], none: Any = None) -> Any
 
 
 def _properties(whole: Any, node: Any) -> Mapping[str, Any]:
-    """The keys of the objects that ``node`` describes, itself or as items of a list; one or several are alike."""
+    """The keys of the objects of ``node``, itself or as items of a list; one object and several are alike."""
     node = node.get("else", node) if "properties" not in node else node
     node = node.get("items", node)
     reference = node.get("$ref", "")
@@ -149,7 +159,7 @@ def _acceptance(folder: FilePath, name: str) -> Accepts:
 
 @cache
 def _validator(folder: FilePath, name: str) -> Any:
-    # Takes a tenth of a second to import, which is for those who have something to be told.
+    # The import takes a tenth of a second, needed only for files with errors.
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
     from jsonschema.validators import extend
@@ -157,7 +167,7 @@ def _validator(folder: FilePath, name: str) -> Any:
     from referencing.jsonschema import DRAFT202012
 
     def pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        """The keyword ``pattern`` as JSON Schema means it: a regular expression of ECMA-262."""
+        """The keyword ``pattern`` in JSON Schema's meaning: a regular expression of ECMA-262."""
         del schema
         if validator.is_type(instance, "string") and not compiled(pattern).search(instance):
             yield ValidationError(f"{instance!r} does not match {pattern!r}")
@@ -166,7 +176,7 @@ def _validator(folder: FilePath, name: str) -> Any:
     plain = Draft202012Validator.VALIDATORS["$ref"]
 
     def reference(validator: Any, wanted: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        """The keyword ``$ref``. Below it nothing is looked for where all is well, as it is in most of any spec."""
+        """The keyword ``$ref``. A valid value below it, as most values of a spec are, is not searched for errors."""
         try:
             is_well = leads_to(wanted, files[id(schema)])(instance)
         except UnknownKeywordError:
@@ -177,11 +187,10 @@ def _validator(folder: FilePath, name: str) -> Any:
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: is_integer(value))
     words = {"pattern": pattern, "$ref": reference}
     kind = extend(Draft202012Validator, words, type_checker=types)  # type: ignore[no-untyped-call]
-    # All of them beforehand: a registry that retrieves forgets, and would read a file again at every reference to it.
-    resources = (
-        (file, Resource.from_contents(content, default_specification=DRAFT202012))
-        for file, content in _all(folder).items()
-    )
+    # All files are loaded first: a retrieving registry forgets, and would read a file again at every reference to it.
+    resources = []
+    for file, content in _all(folder).items():
+        resources.append((file, Resource.from_contents(content, default_specification=DRAFT202012)))
     registry: Registry[Any] = Registry().with_resources(resources).crawl()
     return kind(_load(folder, f"{name}.schema.json"), registry=registry)
 
@@ -192,7 +201,8 @@ def _all(folder: FilePath) -> Mapping[str, Any]:
 
 
 def _files_of_parts(folder: FilePath) -> Mapping[int, str]:
-    """In which file each mapping of the schemas stands, by its identity: they are kept as long as the program runs."""
+    """The file of each mapping in the schemas, by the mapping's identity: schemas are kept as long as the program
+    runs."""
     files: dict[int, str] = {}
     for file, whole in _all(folder).items():
         waiting = [whole]

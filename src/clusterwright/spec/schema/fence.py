@@ -1,7 +1,7 @@
-"""A fence around doubtful values: a spec whose other values can all be read.
+"""A fence around doubtful values: all other values of the spec can be read.
 
-Whoever judges a spec reads it; what he may not read, he cannot judge. So nobody has to say which rule relies on what:
-reading a value in doubt raises FencedError, which names the finding that put it there.
+A rule can only check values that it reads, so rules need no list of the values they rely on: reading a value in doubt
+raises FencedError with the finding about it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What stays readable of a thing that is in doubt as a whole: by these it is found, not judged.
+# Fields that stay readable of an object in doubt: they identify it.
 _ALWAYS = frozenset({"document", "name", "path"})
 
 
 class FencedError(Exception):
-    """A value was read that ``finding`` leaves in doubt."""
+    """A value left in doubt by ``finding`` was read."""
 
     def __init__(self, finding: Finding) -> None:
         self.finding = finding
@@ -35,7 +35,7 @@ class FencedError(Exception):
 def fence(spec: ClusterSpec, doubts: Mapping[Path, Finding]) -> ClusterSpec:
     """``spec``, with an error for each read of a value at or around a path of ``doubts``.
 
-    Reading one raises FencedError with the finding that the path leads to. ``spec`` itself is not changed.
+    Reading one raises FencedError with the finding of the path. ``spec`` itself is not changed.
     """
     return _fenced(spec, (), list(doubts.items())) if doubts else spec
 
@@ -50,44 +50,56 @@ def _fenced(thing: T, place: Path, doubts: list[tuple[Path, Finding]]) -> T:
         if child is not None:
             inner.setdefault(id(child), []).append((path, finding))
             continue
-        name = _field(thing, path[len(place)]) if len(path) > len(place) else None
-        names = [name] if name is not None else [name for name in _names(thing) if name not in _ALWAYS]
-        closed |= {name: closed.get(name, finding) for name in names}
-    changed = {
-        key: _fenced(child, child.path, inner[id(child)]) for key, child in children.items() if id(child) in inner
-    }
+        field_name = _field(thing, path[len(place)]) if len(path) > len(place) else None
+        if field_name is not None:
+            closed.setdefault(field_name, finding)
+            continue
+        for name in _names(thing):
+            if name not in _ALWAYS:
+                closed.setdefault(name, finding)
+    changed = {}
+    for key, child in children.items():
+        if id(child) in inner:
+            changed[key] = _fenced(child, child.path, inner[id(child)])
     return _rebuilt(thing, changed, closed)
 
 
 def _holder(thing: Any, place: Path, children: Iterable[Any], path: Path) -> Any:
-    """The child of ``thing``, at ``place``, around ``path``; None for a field of its own.
+    """The child of ``thing``, at ``place``, around ``path``; None for a field of the thing itself.
 
-    A child of the same place holds those keys that are none of the thing's.
+    A child at the same place holds the keys without a field in the thing.
     """
-    below = next((child for child in children if path[: len(child.path)] == child.path != place), None)
-    if below is not None and (path != below.path or isinstance(path[-1], int)):
-        return below
+    for child in children:
+        if child.path != place and path[: len(child.path)] == child.path:
+            if path != child.path or isinstance(path[-1], int):
+                return child
+            break
     if len(path) <= len(place) or _field(thing, path[len(place)]) is not None:
         return None
-    return next((child for child in children if child.path == place and _field(child, path[len(place)])), None)
+    for child in children:
+        if child.path == place and _field(child, path[len(place)]):
+            return child
+    return None
 
 
 def _children(thing: Any) -> Iterable[tuple[tuple[str, int | None], Any]]:
-    """Children of ``thing`` with a place: each by the field, and the index where the field is a tuple."""
+    """Children of ``thing`` with a place, each by its field, and the index in a field with a tuple."""
     for name in _names(thing):
         value = getattr(thing, name)
-        if _knows_its_place(value):
+        if _has_place(value):
             yield (name, None), value
         elif isinstance(value, tuple):
-            yield from (((name, index), item) for index, item in enumerate(value) if _knows_its_place(item))
+            for index, item in enumerate(value):
+                if _has_place(item):
+                    yield (name, index), item
 
 
-def _knows_its_place(value: Any) -> bool:
+def _has_place(value: Any) -> bool:
     return is_dataclass(value) and isinstance(getattr(value, "path", None), tuple)
 
 
 def _field(thing: Any, key: str | int) -> str | None:
-    """The field that holds the value of the spec's ``key``; None when the thing has none of its own for it."""
+    """The field of the spec's ``key``; None if the thing has no field for it."""
     return keys_of(cast("Any", type(thing))).get((key,))
 
 
@@ -109,7 +121,7 @@ def _rebuilt(thing: T, changed: Mapping[tuple[str, int | None], Any], closed: Ma
 
 @cache
 def _fenced_type(kind: Any) -> Any:
-    """``kind`` with a fence: what ``_closed`` names cannot be read."""
+    """``kind`` with a fence: fields named in ``_closed`` cannot be read."""
 
     def read(self: Any, name: str) -> Any:
         closed = object.__getattribute__(self, "_closed")

@@ -1,4 +1,4 @@
-"""JSON Schema errors said for people: what is wrong in the words of the spec, what to write instead, and where."""
+"""JSON Schema errors in words: the mistake in terms of the spec, a correction, and the place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clusterwright.spec.text.document import Document, Path, format_path
 from clusterwright.spec.text.extends import identity
 from clusterwright.spec.text.scalars import describe
 
-# jsonschema.ValidationError, whose published types call every attribute possibly unset although none is here.
+# jsonschema.ValidationError; its published types declare every attribute possibly unset although none is here.
 SchemaError: TypeAlias = Any
 
 UNKNOWN_KEY = "CW110"
@@ -44,29 +44,31 @@ _UNKNOWN = frozenset({"additionalProperties", "unevaluatedProperties"})
 
 
 def causes(errors: Sequence[SchemaError]) -> list[SchemaError]:
-    """``errors`` without those that another one brings about, so that one slip is told once.
+    """``errors`` without consequences of others: one finding for one mistake.
 
-    A value of the wrong type is not measured as well. What a mapping lacks because of the form that it has is not told
-    while its keys or their values are wrong, for they decide which form it has, or while it lacks keys of every form.
+    A value of the wrong type is not measured as well. Keys missing for a mapping's form are not reported while its keys
+    or their values are wrong, because they decide the form, or while it lacks keys of every form.
     """
     outermost_first = sorted(errors, key=lambda error: len(error.absolute_schema_path))
     mistyped: dict[Path, SchemaError] = {}
     for error in outermost_first:
         if error.validator == "type":
             mistyped.setdefault(tuple(error.absolute_path), error)
-    unsettled = {
-        tuple(error.absolute_path)[: None if error.validator in _UNKNOWN else -1]
-        for error in errors
-        if error.validator not in {*_FORMS, *_REQUIRED} and (error.absolute_path or error.validator in _UNKNOWN)
-    }
-    unsettled |= {
-        tuple(error.absolute_path) for error in errors if error.validator == "required" and not _is_of_a_form(error)
-    }
+    unsettled = set()
+    for error in errors:
+        place = tuple(error.absolute_path)
+        if error.validator in _UNKNOWN:
+            unsettled.add(place)
+        elif error.validator == "required":
+            if not _is_of_a_form(error):
+                unsettled.add(place)
+        elif error.validator not in {*_FORMS, *_REQUIRED} and place:
+            unsettled.add(place[:-1])
     leaf_errors: list[SchemaError] = []
     for error in errors:
         place = tuple(error.absolute_path)
-        is_brought_about = place in mistyped and mistyped[place] is not error
-        if not is_brought_about and not (_is_of_a_form(error) and place in unsettled):
+        is_consequence = place in mistyped and mistyped[place] is not error
+        if not is_consequence and not (_is_of_a_form(error) and place in unsettled):
             leaf_errors.append(error)
     return leaf_errors
 
@@ -80,7 +82,7 @@ def _is_of_a_form(error: SchemaError) -> bool:
 
 
 def findings_of(error: SchemaError, document: Document) -> Iterator[Finding]:
-    """The findings that one error of jsonschema amounts to; more than one where several keys share a fault."""
+    """The findings of one error of jsonschema; more than one for several keys with the same fault."""
     path = tuple(error.absolute_path)
     if error.validator in _FORMS:
         yield from _alternatives(error, path, document)
@@ -95,7 +97,7 @@ def findings_of(error: SchemaError, document: Document) -> Iterator[Finding]:
 
 
 def unknown_keys(error: SchemaError) -> Iterator[str]:
-    """The keys to which ``error`` objects because the mapping has no such key, or no key of such a name."""
+    """The keys that ``error`` refuses as unknown, or for the form of their names."""
     if "propertyNames" in error.relative_schema_path:
         yield error.instance
     elif error.validator in _UNKNOWN:
@@ -117,7 +119,7 @@ def _finding(
     key: bool = False,
     place: Path | None = None,
 ) -> Finding:
-    """A finding at ``path``, which leaves ``place`` in doubt: the same unless another one is given."""
+    """A finding at ``path`` that leaves ``place`` in doubt, by default the same."""
     position, shown = document.locate(path, key=key), format_path(path, document.data)
     return Finding(
         code=code,
@@ -146,13 +148,13 @@ def _unknown_keys(error: SchemaError, path: Path, document: Document) -> Iterato
 
 
 def _renamable(finding: Finding, key: str, allowed: Sequence[str]) -> Finding:
-    """``finding`` about an unknown ``key``, with the only one of ``allowed`` that it can stand for."""
+    """``finding`` about an unknown ``key``, with its only possible correction out of ``allowed``."""
     key_meant = only_one_near(key, allowed)
     return finding if key_meant is None else replace(finding, amendment=Amendment.RENAME_KEY, instead=key_meant)
 
 
 def _meant_by(key: str, unused: Sequence[str], path: Path) -> Path:
-    """The place that an unknown key leaves in doubt: that of the key which was probably meant, or none."""
+    """The place left in doubt by an unknown key: that of the key it probably stands for, or none."""
     key_meant = nearest(key, unused)
     return (*path, key_meant) if key_meant is not None else ()
 
@@ -168,14 +170,16 @@ def _missing_keys(error: SchemaError, path: Path, document: Document) -> Iterato
     missing = [name for name in wanted if name not in error.instance and name not in _meant(error)]
     if not missing:
         return
-    keys = " and ".join([", ".join(f'"{name}"' for name in missing[:-1]), f'"{missing[-1]}"'][len(missing) == 1 :])
-    message = f"{_place(path, document)} lacks the key{'s' if len(missing) > 1 else ''} {keys}{because}"
+    *first_keys, last_key = [f'"{name}"' for name in missing]
+    keys = f"{', '.join(first_keys)} and {last_key}" if first_keys else last_key
+    noun = "keys" if first_keys else "key"
+    message = f"{_place(path, document)} lacks the {noun} {keys}{because}"
     hint = _missing_hint(error, missing, path, document)
     yield _finding(MISSING_KEY, message, hint, path, document, place=path or (missing[0],))
 
 
 def _meant(error: SchemaError) -> set[str]:
-    """The keys that misspelt ones stand for: the finding about these says so."""
+    """The keys behind misspelt ones, reported by the findings about these."""
     schema = _mapping(error.schema)
     if all(schema.get(word) is not False for word in _UNKNOWN):
         return set()
@@ -187,26 +191,28 @@ def _meant(error: SchemaError) -> set[str]:
 
 def _missing_hint(error: SchemaError, missing: Sequence[str], path: Path, document: Document) -> str:
     keys = ", ".join(f"`{name}:`" for name in missing)
-    item = identity(error.instance)
-    if (
-        item
-        and len(document.files) > 1
-        and path
-        and isinstance(path[-1], int)
-        and document.locate(path).file == document.file
-    ):
-        names = [
-            str(sibling_name[1])
-            for sibling in document.at(path[:-1])
-            if (sibling_name := identity(sibling)) and sibling_name != item
-        ]
-        if suggestion := did_you_mean(str(item[1]), names, likeness=SURE):
-            return f"{suggestion} An item that the base does not have needs {keys}."
+    suggestion = _similar_item(error, path, document)
+    if suggestion:
+        return f"{suggestion} An item that the base does not have needs {keys}."
     description = ""
     if len(missing) == 1:
         properties = _mapping(_mapping(error.schema).get("properties"))
         description = str(_mapping(properties.get(missing[0])).get("description", ""))
     return f"Add {keys}. {description}".rstrip()
+
+
+def _similar_item(error: SchemaError, path: Path, document: Document) -> str:
+    """A question about a similar item of the base, for an item of the overlay's list; "" without one."""
+    item = identity(error.instance)
+    is_list_item = bool(path) and isinstance(path[-1], int)
+    if not item or not is_list_item or len(document.files) <= 1 or document.locate(path).file != document.file:
+        return ""
+    names = []
+    for sibling in document.at(path[:-1]):
+        sibling_identity = identity(sibling)
+        if sibling_identity and sibling_identity != item:
+            names.append(str(sibling_identity[1]))
+    return did_you_mean(str(item[1]), names, likeness=SURE)
 
 
 def _key_name(error: SchemaError, path: Path, document: Document) -> Finding:
@@ -226,7 +232,7 @@ def _key_name(error: SchemaError, path: Path, document: Document) -> Finding:
 
 def _alternatives(error: SchemaError, path: Path, document: Document) -> Iterator[Finding]:
     if not isinstance(error.instance, dict) and _mapping(error.schema).get("type") == "object":
-        return  # the type is wrong, which is a finding of its own
+        return  # the wrong type has a finding of its own
     branches: list[Any] = list(error.validator_value)
     needs = [_names(_mapping(branch).get("required")) for branch in branches]
     if isinstance(error.instance, dict) and all(needs) and all(set(branch) == {"required"} for branch in branches):
@@ -250,7 +256,7 @@ def _alternatives(error: SchemaError, path: Path, document: Document) -> Iterato
 
 
 def _distance(errors: list[SchemaError]) -> tuple[int, int, int]:
-    """How far a branch is from the value: another type or discriminator first, then the number of errors."""
+    """Distance of a branch from the value: another type or discriminator first, then the number of errors."""
     types = sum(1 for error in errors if error.validator == "type" and not error.path)
     consts = sum(1 for error in errors if error.validator == "const")
     return types, consts, len(errors)
@@ -259,15 +265,15 @@ def _distance(errors: list[SchemaError]) -> tuple[int, int, int]:
 def _choice_of_keys(error: SchemaError, needs: Sequence[Sequence[str]], path: Path, document: Document) -> Finding:
     place = _place(path, document)
     choices = ", or ".join(" and ".join(f"`{name}:`" for name in names) for names in needs)
-    given = [names for names in needs if all(name in error.instance for name in names)]
-    if len(given) > 1:
-        both = " and ".join(f"`{name}:`" for name in chain.from_iterable(given))
+    complete = [names for names in needs if all(name in error.instance for name in names)]
+    if len(complete) > 1:
+        both = " and ".join(f"`{name}:`" for name in chain.from_iterable(complete))
         message = f"{place} has {both}, which exclude each other"
-        return _finding(NOT_ALLOWED, message, "Keep one of them.", (*path, given[-1][0]), document, key=True)
+        return _finding(NOT_ALLOWED, message, "Keep one of them.", (*path, complete[-1][0]), document, key=True)
     finding = _finding(MISSING_KEY, f"{place} needs {choices}", "Add one of them.", path, document)
-    return (
-        replace(finding, amendment=Amendment.STATE_ORIGIN) if [list(names) for names in needs] == _ORIGIN else finding
-    )
+    if [list(names) for names in needs] == _ORIGIN:
+        return replace(finding, amendment=Amendment.STATE_ORIGIN)
+    return finding
 
 
 def _value(error: SchemaError, path: Path, document: Document) -> Finding:
@@ -292,14 +298,21 @@ def _wrong_type(value: Any, wanted: Sequence[str], path: Path, document: Documen
     elif isinstance(value, str):
         if "boolean" in wanted and value.lower() in _TRUTH_WORDS:
             hint = "Write true or false; yes, no, on and off are text."
-        elif {"integer", "number"} & set(wanted) and _NUMBER.fullmatch(value):
-            hint = "Remove its quotes." if "." not in value or "number" in wanted else hint
+        elif _is_quoted_number(value, wanted):
+            hint = "Remove its quotes."
     elif "string" in wanted and isinstance(value, int | float):
         hint = "Put it in quotes."
     elif value is None:
         hint = f"Write {expected} after the colon, or leave the key out."
     place = _place(path, document)
     return _finding(WRONG_TYPE, f"{place} must be {expected}, not {describe(value)}", hint, path, document)
+
+
+def _is_quoted_number(text: str, wanted: Sequence[str]) -> bool:
+    """Whether ``text`` without its quotes would be a number of a wanted type."""
+    if _NUMBER.fullmatch(text) is None:
+        return False
+    return "number" in wanted or ("integer" in wanted and "." not in text)
 
 
 _BOUNDS = {
@@ -327,12 +340,13 @@ def _bound(error: SchemaError) -> str:
 
 
 def _described(error: SchemaError, otherwise: str) -> str:
-    """The schema's description of the value; the best advice where a pattern or a bound is missed."""
+    """The schema's description of the value; the best advice for a missed pattern or bound."""
     return str(_mapping(error.schema).get("description", otherwise))
 
 
-def _suggestion(word: str, known: Sequence[str]) -> str:
-    return f"{question} " if (question := did_you_mean(word, known)) else ""
+def _suggestion(word: str, names: Sequence[str]) -> str:
+    question = did_you_mean(word, names)
+    return f"{question} " if question else ""
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """Schema of a spec that extends another: the whole spec's schema, without required keys.
 
-A file with ``extends`` changes some keys of its base. What it leaves out stands in the base, a ``null`` takes a key
-away, and which keys must stand together is known when both have been merged. Names and types of all keys stay.
+A file with ``extends`` changes some keys of its base. All others come from the base, a ``null`` removes a key, and
+combinations of keys are checked after the merge. Names and types of all keys stay.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from clusterwright.spec.text.extends import IDENTITY_KEYS
 
 Schema = Mapping[str, Any]
 
-# What demands keys, or a number of them: the base has the others, and a null that takes one away counts too.
+# Requirements of keys, or of a number of them: the base has the others, and a null that removes one counts too.
 _DEMANDS = frozenset({"required", "minItems", "minProperties", "maxProperties", "dependentRequired", "default"})
 _FORMS = frozenset({"allOf", "anyOf", "oneOf", "if", "then", "else", "not"})
 _NONE = {"type": "null"}
@@ -21,7 +21,7 @@ _REMOVE = {"const": True, "description": "Leave this item of the base out."}
 
 
 def overlay_of(cluster: Schema) -> dict[str, Any]:
-    """The schema of files that extend a spec, from that of whole specs; it refers to the same kinds of strings."""
+    """The schema of files extending a spec, from that of whole specs; it refers to the same kinds of strings."""
     return {
         "$schema": cluster["$schema"],
         "title": "clusterwright cluster spec that extends another",
@@ -56,7 +56,7 @@ def _or_none(schema: Schema) -> dict[str, Any]:
     loosened = _loosened(schema)
     if "$ref" in loosened:
         if loosened["$ref"].startswith("#"):
-            return loosened  # what stands there may be null itself
+            return loosened  # its target may include null itself
         description = {"description": loosened.pop("description")} if "description" in loosened else {}
         return {**description, "anyOf": [loosened, _NONE]}
     if "else" in loosened:

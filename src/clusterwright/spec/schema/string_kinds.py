@@ -1,4 +1,4 @@
-"""The strings of a document by their kind in ``strings.schema.json``: what one rule says of all paths, or all URLs."""
+"""The strings of a document by their kind in ``strings.schema.json``, for rules about all paths, or all URLs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BRANCHES = ("if", "then", "else")
 
 
 class KindedString(NamedTuple):
-    """A string of a document, where it stands, and its kind."""
+    """A string of a document, with its place and kind."""
 
     path: Path
     kind: str
@@ -23,9 +23,9 @@ class KindedString(NamedTuple):
 
 
 def strings_of_kind(data: Any, schema_name: str, kinds: Collection[str]) -> Iterator[KindedString]:
-    """The strings in ``data`` for which the published schema names one of ``kinds``, in the order of the file.
+    """The strings in ``data`` of ``kinds`` in the published schema, in the order of the file.
 
-    Alternatives of a schema count alike, whichever of them the data keeps to.
+    All alternatives of a schema count, whichever of them the data matches.
     """
     schema = published(schema_name)
     seen: set[KindedString] = set()
@@ -54,7 +54,7 @@ def _strings(data: Any, schema: Any, path: Path, definitions: Mapping[str, Any])
 def _strings_below(
     data: Any, schema: Mapping[str, Any], path: Path, definitions: Mapping[str, Any]
 ) -> Iterator[KindedString]:
-    """Those of a mapping's values and of a list's items."""
+    """The strings in the values of a mapping or the items of a list."""
     if isinstance(data, Mapping):
         properties = schema.get("properties", {})
         for key, value in data.items():

@@ -1,4 +1,4 @@
-"""Lists whose order means nothing: those that their schema calls so, by ``x-unordered``."""
+"""Lists without a meaningful order, marked by ``x-unordered`` in their schema."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _NUMBERS = re.compile(r"([0-9]+)")
 
 
 def unordered(data: Any, schema_name: str) -> Iterator[tuple[Path, list[Item]]]:
-    """The lists of plain values in ``data`` whose order means nothing in the published schema, and where they stand."""
+    """The lists of plain values in ``data`` without a meaningful order in the published schema, with their places."""
     yield from _below(data, _top(schema_name), ())
 
 
 def rank(item: Item) -> tuple[tuple[bool, float, str], ...]:
-    """Where people put ``item`` among others: numbers by their size, also those within a text."""
+    """Sort key of ``item`` in a natural order: numbers by their size, also those within a text."""
     if not isinstance(item, str):
         return ((False, item, ""),)
     parts = [part for part in _NUMBERS.split(item.casefold()) if part]
@@ -49,12 +49,12 @@ class _Listing:
             return self._places[key]
         schemas = [form["properties"][key] for form in self._forms if key in form.get("properties", {})]
         place = _Listing(schemas, self._whole)
-        if schemas:  # what nobody knows is not kept
+        if schemas:  # unknown keys are not cached
             self._places[key] = place
         return place
 
     def __bool__(self) -> bool:
-        """Whether the schema says anything here."""
+        """True if the schema covers this place."""
         return bool(self._forms)
 
 
@@ -79,7 +79,7 @@ def _below(data: Any, place: _Listing, path: Path) -> Iterator[tuple[Path, list[
 
 
 def _forms(schema: Any, whole: Any) -> Iterator[Mapping[str, Any]]:
-    """``schema``, its references in its own file, and its alternatives."""
+    """``schema``, the targets of its references in its file, and its alternatives."""
     if not isinstance(schema, dict):
         return
     yield schema

@@ -1,4 +1,4 @@
-"""The folders within which files of a spec are read: those of a stranger's spec, or of a revision in git."""
+"""Folders that a spec's files may be read from: those of an untrusted spec, or of a revision in git."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ISOLATED = "CLUSTERWRIGHT_ISOLATED"
-"""The environment variable that confines reading to the spec's work tree, as `--isolated` does."""
+"""The environment variable for restricting reading to the spec's work tree, as `--isolated` does."""
 OUTSIDE = "CW162"
 OUTSIDE_HINT = "Name a file inside, or copy it there."
 GIT = ".git"  # in the top folder of a work tree: a folder, or a file in a linked one
@@ -24,7 +24,7 @@ GIT = ".git"  # in the top folder of a work tree: a folder, or a file in a linke
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """Folders that reading is confined to, and the reason in a few words for a finding."""
+    """The only folders for reading, and the reason in a few words for a finding."""
 
     folders: tuple[FilePath, ...]
     reason: str
@@ -43,7 +43,7 @@ _CURRENT: ContextVar[Boundary | None] = ContextVar("boundary", default=None)
 
 @contextmanager
 def reading_within(folders: Sequence[FilePath], reason: str) -> Iterator[None]:
-    """Confine everything that is read within the block to ``folders`` and the program's own data."""
+    """Restrict all reading within the block to ``folders`` and the program's data."""
     before = _CURRENT.set(Boundary(tuple(folder.resolve() for folder in folders), reason))
     try:
         yield
@@ -52,7 +52,7 @@ def reading_within(folders: Sequence[FilePath], reason: str) -> Iterator[None]:
 
 
 def obstacle(path: FilePath) -> str | None:
-    """Why ``path`` must not be read; None where it may."""
+    """The reason against reading ``path``; None if it may be read."""
     boundary = _CURRENT.get()
     if boundary is None or boundary.holds(path):
         return None
@@ -60,7 +60,7 @@ def obstacle(path: FilePath) -> str | None:
 
 
 def is_top(folder: FilePath) -> bool:
-    """Whether ``folder`` is one above which nothing belongs to the project in it."""
+    """Whether ``folder`` is the top of a project: folders above it do not belong to it."""
     boundary = _CURRENT.get()
     if boundary is not None and folder.resolve() in boundary.folders:
         return True
@@ -68,7 +68,7 @@ def is_top(folder: FilePath) -> bool:
 
 
 def work_tree(path: FilePath) -> FilePath:
-    """The work tree of git that holds the file or folder ``path``; without one the current folder or else its own."""
+    """Git's work tree around the file or folder ``path``; without one the current folder, or else the file's folder."""
     start = path if path.is_dir() else path.parent
     folder = start.resolve()
     for candidate in (folder, *folder.parents):

@@ -1,4 +1,4 @@
-"""Documents: plain YAML data that still knows the file, line and column of every key and value."""
+"""Documents: plain YAML data with the file, line and column of every key and value."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Parsed data with positions. The same text is parsed once: nobody changes what lies in a document.
+    """Parsed data with positions. The same text is parsed once, so the data of a document must not be changed.
 
     ``data`` holds only dict, list, str, int, float, bool and None. ``values`` maps a path to the position of its value,
-    ``keys`` maps the path of a mapping entry to the position of its key. ``comments`` maps (file, line) to the text of
-    the comment on that line, which is where suppressions are read from. ``files`` are the files read, in order.
+    ``keys`` maps the path of a mapping entry to the position of its key. ``comments`` maps (file, line) to the comment
+    on that line, the source of suppressions. ``files`` are the files read, in order.
     """
 
     file: str
@@ -33,49 +33,40 @@ class Document:
     files: tuple[str, ...] = ()
 
     def at(self, path: Path) -> Any:
-        """The data at ``path``; None where there is none."""
-        here = self.data
+        """The data at ``path``; None for a missing one."""
+        value = self.data
         for part in path:
-            here = _step(here, part)
-        return here
+            value = _step(value, part)
+        return value
 
     def named_file(self, path: Path, code: str = "CW101") -> FilePath:
-        """The file that the text at ``path`` names, relative to the file in which that text stands.
+        """The file named in the text at ``path``, relative to the file of that text.
 
-        Raises SpecError, at the text, when there is no file of that name to be read.
+        Raises SpecError, at the text, if no such file can be read.
         """
         name = str(self.at(path))
         file = FilePath(os.path.normpath(FilePath(self.locate(path).file).parent / name))
         hint = f"Name a file relative to {self.locate(path).file}."
-        what = obstacle(file)
-        if what is not None:  # whether it is there is not told either
+        problem = obstacle(file)
+        if problem is not None:  # a forbidden path is not checked for existence either
             code, hint = OUTSIDE, OUTSIDE_HINT
-        elif not os.path.lexists(file):
-            note_absence(file)
-            what = "does not exist"
-        elif not file.is_file():
-            what = "is no file" if file.exists() else "is a link that leads nowhere"
-        elif not os.access(file, os.R_OK):
-            what = "cannot be read: permission denied"
-        if what is not None:
-            message = f"{file} {what}."
-            raise SpecError(
-                [
-                    Finding(
-                        code=code,
-                        severity=Severity.ERROR,
-                        message=message,
-                        hint=hint,
-                        position=self.locate(path),
-                        path=format_path(path),
-                        place=path,
-                    )
-                ]
+        else:
+            problem = _read_problem(file)
+        if problem is not None:
+            finding = Finding(
+                code=code,
+                severity=Severity.ERROR,
+                message=f"{file} {problem}.",
+                hint=hint,
+                position=self.locate(path),
+                path=format_path(path),
+                place=path,
             )
+            raise SpecError([finding])
         return file
 
     def locate(self, path: Path, *, key: bool = False) -> Position:
-        """The position of the value (or key) at ``path``; of its nearest known ancestor when the path is derived."""
+        """The position of the value (or key) at ``path``; for a derived path that of its nearest known ancestor."""
         first = self.keys if key else self.values
         if path in first:
             return first[path]
@@ -85,16 +76,30 @@ class Document:
         return Position(self.file, 1, 1)
 
 
+def _read_problem(file: FilePath) -> str | None:
+    """Why a file cannot be read, as the end of a sentence; None if it can."""
+    if not os.path.lexists(file):
+        note_absence(file)
+        return "does not exist"
+    if not file.exists():
+        return "is a link that leads nowhere"
+    if not file.is_file():
+        return "is no file"
+    if not os.access(file, os.R_OK):
+        return "cannot be read: permission denied"
+    return None
+
+
 def format_path(path: Path, data: Any = None) -> str:
-    """``("fabrics", 0, "tiers")`` as ``fabrics[0].tiers``; items by name or role where ``data`` has one."""
+    """``("fabrics", 0, "tiers")`` as ``fabrics[0].tiers``; items by name or role if ``data`` has one."""
     text = ""
-    here = data
+    value = data
     for part in path:
-        here = _step(here, part)
+        value = _step(value, part)
         if isinstance(part, int):
             label: object = part
-            if isinstance(here, dict):
-                label = here.get("name") or here.get("role") or here.get("figure") or here.get("level") or part
+            if isinstance(value, dict):
+                label = value.get("name") or value.get("role") or value.get("figure") or value.get("level") or part
             text += f"[{label}]"
         else:
             text += f".{part}" if text else str(part)

@@ -1,7 +1,7 @@
-"""An exception written into the text of a spec, or taken out of it: every other line stays as it is.
+"""An exception written into the text of a spec, or removed from it: every other line stays unchanged.
 
-Only the block style that the references use is edited. The caller reads the text again and compares: what was edited
-otherwise than meant is then refused.
+Only the block style of the references is edited. The caller reads the text again and compares: a result other than
+intended is then refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ITEM = re.compile(r"( *)- ")
 def with_exception(text: str, item: SpecException) -> str:
     """``text`` of a spec's file with ``item`` as the first of its exceptions. Raises ClusterwrightError."""
     lines = text.splitlines(keepends=True)
-    start = next((index for index, line in enumerate(lines) if line.startswith("exceptions:")), None)
+    start = _first_line(lines)
     if start is None:
         end = "" if not text or text.endswith("\n") else "\n"
         return f"{text}{end}\nexceptions:\n{_written(item, '  ')}"
@@ -29,14 +29,21 @@ def with_exception(text: str, item: SpecException) -> str:
         lines[start] = "exceptions:\n"
     elif not _KEY.match(lines[start]):
         raise ClusterwrightError(_by_hand(item))
-    following = (_ITEM.match(line) for line in lines[start + 1 :])
-    first = next((match for match in following if match is not None), None)
-    lines.insert(start + 1, _written(item, first[1] if first else "  "))
+    matches = [match for match in map(_ITEM.match, lines[start + 1 :]) if match is not None]
+    lines.insert(start + 1, _written(item, matches[0][1] if matches else "  "))
     return "".join(lines)
 
 
+def _first_line(lines: list[str]) -> int | None:
+    """Index of the line of ``exceptions:``; None without one."""
+    for index, line in enumerate(lines):
+        if line.startswith("exceptions:"):
+            return index
+    return None
+
+
 def without_exception(text: str, document: Document, item: SpecException) -> str:
-    """``text`` of the file in which ``item`` stands, without it. Raises ClusterwrightError."""
+    """``text`` of the file with ``item``, without it. Raises ClusterwrightError."""
     lines = text.splitlines(keepends=True)
     start = document.locate(item.path).line - 1
     dash = _ITEM.match(lines[start])
@@ -56,7 +63,7 @@ def without_exception(text: str, document: Document, item: SpecException) -> str
 
 
 def _indentation(line: str) -> int:
-    """Blanks at the beginning of a line; a blank line belongs to nothing."""
+    """Blanks at the beginning of a line; -1 for a blank line."""
     return len(line) - len(line.lstrip(" ")) if line.strip() else -1
 
 
@@ -70,9 +77,10 @@ def _written(item: SpecException, indent: str) -> str:
         ("until", until),
     ]
     rows = [(key, value) for key, value in rows if value]
-    lines = [f"{key}: {value if key != 'port' else json.dumps(value)}" for key, value in rows]
+    lines = [f"{key}: {json.dumps(value) if key == 'port' else value}" for key, value in rows]
     lines.append(f"reason: {json.dumps(item.reason, ensure_ascii=False)}")
-    return "".join(f"{indent}{'- ' if not index else '  '}{line}\n" for index, line in enumerate(lines))
+    first, *others = lines
+    return "".join([f"{indent}- {first}\n", *(f"{indent}  {line}\n" for line in others)])
 
 
 def _by_hand(item: SpecException) -> str:

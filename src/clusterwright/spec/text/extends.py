@@ -1,10 +1,10 @@
-"""A spec on top of another: ``extends: base.yaml``, merged so that every value keeps the file it came from.
+"""A spec on top of another: ``extends: base.yaml``, merged with the source file of every value.
 
-Mappings merge key by key. Lists of mappings that carry an identity (``name``, ``role``, ``figure``, ``level`` or
-``device``) merge item by item: known identities merge in place, new ones are appended, and ``remove: true`` takes the
-item of that identity away. A key with the value ``null`` takes that of the base away. Everything else is
-replaced, an empty list too. Codes given out here: CW104 (cycle or too
-long a chain), CW105 (the base does not exist, or there is nothing to remove), CW110 (``extends`` misspelt).
+Mappings merge key by key. Lists of mappings with an identity (``name``, ``role``, ``figure``, ``level`` or ``device``)
+merge item by item: known identities merge in place, new ones are appended, and ``remove: true`` removes the item of
+that identity. A key with the value ``null`` removes that of the base. Everything else is replaced, by an empty list
+too. Codes: CW104 (cycle or too long a chain), CW105 (the base does not exist, or there is nothing to remove), CW110
+(``extends`` misspelt).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 MAX_CHAIN = 8
 IDENTITY_KEYS = ("name", "role", "figure", "level", "device")
-# Where a figure comes from: either key of an overlay replaces either key of the base.
+# Origin of a figure: either key of an overlay replaces either key of the base.
 PROVENANCE = frozenset({"source", "assumed"})
 
 Identity = tuple[str, str | int]
 
 
 def read_spec_document(path: FilePath | str) -> Document:
-    """Reads ``path`` and the files it extends, merged; the key ``extends`` itself is gone from the data.
+    """Read ``path`` and the files it extends, merged; the key ``extends`` itself is removed from the data.
 
-    Raises SpecError: what read_document raises, CW104, CW105 and CW110.
+    Raises SpecError: that of read_document, CW104, CW105 and CW110.
     """
     chain = [_spelt(read_document(path))]
     seen = {os.path.realpath(path)}
@@ -45,8 +45,8 @@ def read_spec_document(path: FilePath | str) -> Document:
         if real in seen:
             raise _refused("CW104", overlay, f"the chain of extends: comes back to itself: {names}", "Break the cycle.")
         if len(chain) >= MAX_CHAIN:
-            what = f"the chain of extends: is longer than {MAX_CHAIN} files: {names}"
-            raise _refused("CW104", overlay, what, "Merge some of the files.")
+            message = f"the chain of extends: is longer than {MAX_CHAIN} files: {names}"
+            raise _refused("CW104", overlay, message, "Merge some of the files.")
         seen.add(real)
         chain.append(_spelt(read_document(base)))
     merged = _without_extends(chain.pop())
@@ -58,7 +58,7 @@ def read_spec_document(path: FilePath | str) -> Document:
 def merge(base: Document, overlay: Document) -> Document:
     """``overlay`` laid on ``base``. Neither is changed.
 
-    Raises SpecError (CW105) where ``remove: true`` names what the base does not have.
+    Raises SpecError (CW105) for ``remove: true`` of an item missing in the base.
     """
     work = _Merge(base, overlay)
     data = work.mapping((), base.data, (), overlay.data, ())
@@ -76,7 +76,7 @@ def merge(base: Document, overlay: Document) -> Document:
 
 
 def identity(item: Any) -> Identity | None:
-    """The key and value by which list items are matched, or None when ``item`` has none."""
+    """The key and value that identify a list item, or None for an item without identity."""
     if isinstance(item, dict):
         for key in IDENTITY_KEYS:
             value = item.get(key)
@@ -107,22 +107,22 @@ class _Merge:
         self.values[path] = self.overlay.locate(above_path)
         merged: dict[str, Any] = {}
         for key in [*below, *(key for key in above if key not in below)]:
-            here = (*path, key)
+            merged_path = (*path, key)
             if key not in above and key in PROVENANCE and not PROVENANCE.isdisjoint(above):
-                continue  # a changed figure brings its own origin, and has only one
+                continue  # a changed figure has its own origin, and only one
             if key not in above:
-                self._place_key(self.base, here, (*below_path, key))
-                merged[key] = self.copy(self.base, here, below[key], (*below_path, key))
+                self._place_key(self.base, merged_path, (*below_path, key))
+                merged[key] = self.copy(self.base, merged_path, below[key], (*below_path, key))
                 continue
             if above[key] is None:
                 if key not in below:
                     self._no_key(key, (*above_path, key))
                 continue
-            self._place_key(self.overlay, here, (*above_path, key))
+            self._place_key(self.overlay, merged_path, (*above_path, key))
             if key in below:
-                merged[key] = self.node(here, below[key], (*below_path, key), above[key], (*above_path, key))
+                merged[key] = self.node(merged_path, below[key], (*below_path, key), above[key], (*above_path, key))
             else:
-                merged[key] = self.copy(self.overlay, here, above[key], (*above_path, key))
+                merged[key] = self.copy(self.overlay, merged_path, above[key], (*above_path, key))
         return merged
 
     def items(self, path: Path, below: list[Any], below_path: Path, above: list[Any], above_path: Path) -> list[Any]:
@@ -130,12 +130,14 @@ class _Merge:
         changes = {identity(item): index for index, item in enumerate(above)}
         merged: list[Any] = []
         for index, item in enumerate(below):
-            here = (*path, len(merged))
+            merged_path = (*path, len(merged))
             change = changes.get(identity(item))
             if change is None:
-                merged.append(self.copy(self.base, here, item, (*below_path, index)))
+                merged.append(self.copy(self.base, merged_path, item, (*below_path, index)))
             elif above[change].get("remove") is not True:
-                merged.append(self.mapping(here, item, (*below_path, index), above[change], (*above_path, change)))
+                merged.append(
+                    self.mapping(merged_path, item, (*below_path, index), above[change], (*above_path, change))
+                )
         identities = {identity(item) for item in below}
         for index, item in enumerate(above):
             if identity(item) in identities:
@@ -187,7 +189,7 @@ class _Merge:
 
 
 def _is_identified(value: Any) -> bool:
-    """Whether ``value`` is a list of mappings that merges by identity: every item has one, and no two the same."""
+    """Whether ``value`` is a list that merges by identity: every item has one, and no two the same."""
     if not isinstance(value, list) or not value:
         return False
     identities = [identity(item) for item in value]
@@ -195,7 +197,7 @@ def _is_identified(value: Any) -> bool:
 
 
 def _spelt(document: Document) -> Document:
-    """``document``, unless its ``extends`` is misspelt: everything that the base has would be told as missing."""
+    """``document``; SpecError for a misspelt ``extends``, which would report every key of the base as missing."""
     if "extends" not in document.data:
         key = nearest("extends", document.data, SURE)
         if key is not None:
@@ -239,7 +241,7 @@ def _refused(code: str, overlay: Document, message: str, hint: str) -> SpecError
 
 
 def _without_extends(document: Document) -> Document:
-    """``document`` without the key ``extends`` and its positions: it tells how to read, not what the cluster is."""
+    """``document`` without the key ``extends`` and its positions, which say nothing about the cluster."""
     if "extends" not in document.data:
         return document
     return Document(

@@ -1,10 +1,10 @@
-"""Reading YAML into a Document: plain data, every position and comment kept, everything surprising refused.
+"""Reading YAML into a Document: plain data, every position and comment kept, ambiguous YAML refused.
 
 The dialect is a strict subset of YAML 1.2's core schema. ``yes``, ``no``, ``on``, ``off``, dates and ``12:30`` are
-strings; what two YAML versions read differently (``010``, ``1_000``) is refused rather than guessed. Codes given
-out here: CW101 (cannot be read), CW102 (duplicate key), CW103 (a YAML feature that specs do not use).
+strings; spellings with different meanings in two YAML versions (``010``, ``1_000``) are refused. Codes: CW101
+(unreadable), CW102 (duplicate key), CW103 (a YAML feature outside of specs).
 
-Comments are read line by line: a parser drops them, and suppressions of findings live in them.
+Comments are read line by line: a parser drops them, and suppressions of findings are comments.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def comments(text: str, opaque: Sequence[tuple[int, int]]) -> Iterator[tuple[int, str]]:
     """Line number, from 1, and text (without the #) of every comment in ``text``.
 
-    ``opaque`` are the spans of quoted and block texts that hold a #, as character offsets in the order of the text.
+    ``opaque`` are the spans of quoted and block texts with a #, as character offsets in the order of the text.
     """
     if "#" not in text:
         return
@@ -63,7 +63,7 @@ def comments(text: str, opaque: Sequence[tuple[int, int]]) -> Iterator[tuple[int
 
 
 def _in_block_header(text: str, start: int, offset: int) -> bool:
-    """Whether ``offset`` lies on the line of the ``|`` or ``>`` that opens a block text: a comment may follow there."""
+    """Whether ``offset`` lies on the line of the ``|`` or ``>`` opening a block text: a comment may follow there."""
     return text[start] in "|>" and "\n" not in text[start:offset]
 
 
@@ -71,7 +71,7 @@ MAX_DEPTH = 32
 MAX_NODES = 100_000
 MAX_FINDINGS = 50
 
-# libyaml's words for the commonest slips, and what usually causes them.
+# libyaml's messages for the commonest mistakes, with their usual corrections.
 _SYNTAX_HINTS = {
     "mapping values are not allowed in this context": 'Indent nested keys by two spaces; quote text that holds ": ".',
     "could not find expected ':'": "Write `key: value`; check the indentation and the quotes above.",
@@ -85,7 +85,7 @@ _SYNTAX_HINTS = {
 
 
 def read_document(path: FilePath | str) -> Document:
-    """Reads one YAML file. ``path`` is shown in findings as given.
+    """Read one YAML file. ``path`` is shown unchanged in findings.
 
     Raises SpecError with positioned findings (CW101, CW102, CW103) for anything but a plain YAML mapping in UTF-8 of at
     most MAX_BYTES, MAX_DEPTH levels and MAX_NODES keys and values.
@@ -93,9 +93,9 @@ def read_document(path: FilePath | str) -> Document:
     return parse_document(read_text(FilePath(path), str(path)), str(path))
 
 
-@lru_cache(maxsize=32)  # a lint looks what a file is, then reads it as that; a command lints before it loads
+@lru_cache(maxsize=32)  # lint reads a file to find its kind, then again to check it; a command lints before it loads
 def parse_document(text: str, file: str) -> Document:
-    """The Document in ``text``; ``file`` is the name that positions carry. Raises SpecError as read_document does."""
+    """The Document in ``text``; ``file`` is the name in positions. Raises SpecError as read_document does."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     refuse_characters(text, file)
     builder = _Builder(file)
@@ -107,7 +107,7 @@ def parse_document(text: str, file: str) -> Document:
     except yaml.YAMLError as error:
         builder.findings.append(unreadable(file, f"this is not YAML: {error}", "Save the file as YAML text."))
     except _StopError:
-        pass  # the builder has noted why
+        pass  # the builder has recorded the reason
     if builder.findings:
         raise SpecError(builder.findings)
     if builder.empty:
@@ -130,12 +130,12 @@ def parse_document(text: str, file: str) -> Document:
 
 
 class _StopError(Exception):
-    """Reading cannot go on; the reason is among the builder's findings."""
+    """Reading cannot continue; the reason is among the builder's findings."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or sequence whose end has not been seen."""
+    """A mapping or sequence before its end."""
 
     container: dict[str, Any] | list[Any]
     path: Path
@@ -152,7 +152,7 @@ class _Builder:
     values: dict[Path, Position] = field(default_factory=dict)
     keys: dict[Path, Position] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    # Where quoted and block text starts and ends (character offsets); a # in there starts no comment.
+    # Spans of quoted and block text (character offsets); a # in there starts no comment.
     opaque: list[tuple[int, int]] = field(default_factory=list)
     open: list[_Open] = field(default_factory=list)
 
@@ -290,13 +290,13 @@ class _Builder:
 def _syntax_finding(error: yaml.MarkedYAMLError, text: str, file: str) -> Finding:
     problem = error.problem or "the text breaks off"
     hint = _SYNTAX_HINTS.get(problem, "Check the indentation, the quotes and the brackets on this line and above.")
-    # An open quote is reported at the end of the file, but mended where it starts.
-    mark = (
-        error.context_mark if problem == "found unexpected end of stream" and error.context_mark else error.problem_mark
-    )
+    # An open quote is reported at the end of the file, but must be closed where it starts.
+    mark = error.problem_mark
+    if problem == "found unexpected end of stream" and error.context_mark:
+        mark = error.context_mark
     position = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file, 1, 1)
     lines = text.removesuffix("\n").split("\n")
-    if position.line > len(lines):  # libyaml ends the last line before it says that the text has ended
+    if position.line > len(lines):  # libyaml reports the end of the text after the last line
         position = Position(file, len(lines), len(lines[-1]) + 1)
     context = f" {error.context}" if error.context else ""
     return unreadable(file, f"this is not YAML: {problem}{context}", hint, position)

@@ -1,7 +1,7 @@
 """Types of unquoted YAML scalars: null, boolean, integer, number or text, after YAML 1.2's core schema.
 
-YAML 1.1 and 1.2 disagree about some spellings. Where text is the harmless reading (``no``, ``2024-03-12``,
-``12:30``) it is text; where both readings are numbers, or one is (``010``, ``1_000``), the spelling is refused.
+YAML 1.1 and 1.2 disagree about some spellings. A spelling that is harmless as text (``no``, ``2024-03-12``, ``12:30``)
+is text; one with a number in either reading (``010``, ``1_000``) is refused.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _AMBIGUOUS = re.compile(
     r"[-+]?0[0-9]+(?:\.[0-9]*)?|[-+]?[0-9]+_[0-9_]*(?:\.[0-9_]*)?|[-+]?0b[01_]+|[-+]0[xo][0-9a-fA-F]+"
 )
-# What every JSON reader and every YAML library holds without loss.
+# Limits of integers in all JSON readers and YAML libraries, without loss.
 _LEAST_INTEGER, _GREATEST_INTEGER = -(2**63) + 1, 2**64 - 1  # the usual InfiniBand subnet prefix is above 2**63
 _MAX_DIGITS = 32
 
 
 class AmbiguousScalarError(ValueError):
-    """An unquoted scalar that readers of YAML disagree about; ``what`` names it, ``hint`` says how to write it."""
+    """An unquoted scalar with different meanings among readers of YAML; ``what`` names it, ``hint`` has a clear
+    spelling."""
 
     def __init__(self, what: str, hint: str) -> None:
         super().__init__(what)
@@ -69,10 +70,11 @@ def describe(value: Any) -> str:
     if isinstance(value, int | float):
         return f"the number {value}"
     if isinstance(value, str):
-        return f'the text "{shown(value if len(value) <= 40 else value[:39] + "…")}"'
+        short = value if len(value) <= 40 else value[:39] + "…"
+        return f'the text "{shown(short)}"'
     return "a list" if isinstance(value, list) else "a mapping"
 
 
 def shown(text: str) -> str:
-    """``text`` on one line of a message: control characters as their escapes."""
+    """``text`` on one line of a message, with control characters as escapes."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -20,8 +20,8 @@ Read = dict[FilePath, frozenset[str]]
 
 MAX_BYTES = 4 * 1024 * 1024
 
-# What YAML (and every editor) may disagree about: C0 and C1 controls except tab and line feed, line separators that
-# only some readers count as lines, and the direction marks that make text show in another order than it is read.
+# Characters that YAML and editors treat differently: C0 and C1 controls except tab and line feed, line separators of
+# only some readers, and direction marks, which show text in another order than it is read.
 FORBIDDEN_CHARACTER = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
 )
@@ -35,8 +35,9 @@ _GIVEN: ContextVar[tuple[FilePath, bytes] | None] = ContextVar("given", default=
 
 @contextmanager
 def noting_reads() -> Iterator[Mapping[FilePath, frozenset[str]]]:
-    """Gives every file that ``read_text`` reads within, by its absolute path, with the SHA-256 of what it read each
-    time, or ABSENT: what is made of the same bytes again comes out the same."""
+    """Record the files read by ``read_text`` in the block, by absolute path, with the SHA-256 of each content read.
+
+    ABSENT stands for a missing file. A result made from the same bytes again is the same."""
     noted: Read = {}
     outer = _NOTED.get()
     before = _NOTED.set(noted)
@@ -44,14 +45,14 @@ def noting_reads() -> Iterator[Mapping[FilePath, frozenset[str]]]:
         yield noted
     finally:
         _NOTED.reset(before)
-        if outer is not None:  # who notes around it hears of these too
+        if outer is not None:  # an outer block records these too
             for path, digests in noted.items():
                 outer[path] = outer.get(path, frozenset()) | digests
 
 
 @contextmanager
 def reading_instead(path: FilePath, content: bytes) -> Iterator[None]:
-    """Lets ``read_text`` give ``content`` for ``path`` within, whether that file is there or not."""
+    """Make ``read_text`` return ``content`` for ``path`` in the block, whether that file exists or not."""
     before = _GIVEN.set((path.absolute(), content))
     try:
         yield
@@ -60,7 +61,7 @@ def reading_instead(path: FilePath, content: bytes) -> Iterator[None]:
 
 
 def is_there(path: FilePath) -> bool:
-    """Whether ``read_text`` finds a file at ``path``, replaced by ``reading_instead`` or not."""
+    """Whether ``read_text`` finds a file at ``path``, including one of ``reading_instead``."""
     given = _GIVEN.get()
     return path.is_file() or (given is not None and path.absolute() == given[0])
 
@@ -68,7 +69,7 @@ def is_there(path: FilePath) -> bool:
 def read_text(path: FilePath, file: str, most_bytes: int = MAX_BYTES) -> str:
     """The UTF-8 text of the regular file ``path``, called ``file`` in findings. Raises SpecError (CW101).
 
-    The size is judged before anything is read, so that a huge file costs nothing.
+    The size is checked before reading, so a huge file costs nothing.
     """
     given = _GIVEN.get()
     if (reason := obstacle(path)) is not None:
@@ -116,7 +117,7 @@ def read_text(path: FilePath, file: str, most_bytes: int = MAX_BYTES) -> str:
 
 
 def _content(path: FilePath, file: str, most_bytes: int) -> tuple[bytes, bool]:
-    """The content of ``path``, or an error where it is too large."""
+    """The content of ``path``, and whether it is too large."""
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
         raise SpecError([unreadable(file, "this is a directory", "Name a YAML file in it.")])
@@ -130,7 +131,7 @@ def _content(path: FilePath, file: str, most_bytes: int) -> tuple[bytes, bool]:
 
 
 def note_absence(path: FilePath) -> None:
-    """Notes a file that was looked for and is not there: once it is, what was made without it is no more the same."""
+    """Record a file searched and missing: results without it are outdated as soon as it exists."""
     noted = _NOTED.get()
     if noted is not None:
         noted[path.absolute()] = noted.get(path.absolute(), frozenset()) | {ABSENT}
@@ -138,14 +139,12 @@ def note_absence(path: FilePath) -> None:
 
 def refuse_characters(text: str, file: str) -> None:
     """Raises SpecError (CW103) for the first control character or indenting tab in ``text``."""
-    for pattern, what, hint in (
-        (
-            FORBIDDEN_CHARACTER,
-            "the control character U+{:04X}",
-            "Delete it; retype the line if your editor hides it.",
-        ),
+    control_hint = "Delete it; retype the line if your editor hides it."
+    refused = (
+        (FORBIDDEN_CHARACTER, "the control character U+{:04X}", control_hint),
         (_INDENTING_TAB, "tabs as indentation", "Indent with spaces."),
-    ):
+    )
+    for pattern, what, hint in refused:
         match = pattern.search(text)
         if match is None:
             continue
@@ -156,7 +155,7 @@ def refuse_characters(text: str, file: str) -> None:
 
 
 def unreadable(file: str, message: str, hint: str, position: Position | None = None) -> Finding:
-    """The finding for a file that cannot be read at all (CW101)."""
+    """The finding for an unreadable file (CW101)."""
     return Finding(
         code="CW101",
         severity=Severity.ERROR,
@@ -167,9 +166,9 @@ def unreadable(file: str, message: str, hint: str, position: Position | None = N
 
 
 def delimiter_of(text: str) -> str:
-    """The delimiter of a table's fields: a comma, or the semicolon or tab that its header has more of.
+    """The delimiter of a table's fields: a comma, or the semicolon or tab if its header has more of them.
 
-    Spreadsheets write semicolons where the comma is part of numbers (RFC 4180 has the comma alone).
+    Spreadsheets write semicolons in countries with a decimal comma (RFC 4180 has only the comma).
     """
     lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
     header = next(lines, "")

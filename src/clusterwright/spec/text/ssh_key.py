@@ -1,4 +1,4 @@
-"""Public SSH keys as `authorized_keys` holds them: what makes OpenSSH pass over one."""
+"""Public SSH keys of `authorized_keys`: defects that make OpenSSH skip one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEAST_RSA_BITS = 1024
 
 
 def ssh_key_defect(text: str) -> str:
-    """The reason for which OpenSSH reads no key in ``type base64 comment``; empty for a sound one (RFC 4253, 6.6)."""
+    """The reason why OpenSSH reads no key in ``type base64 comment``; empty for a valid one (RFC 4253, 6.6)."""
     kind, encoded = text.split()[:2]
     try:
         parts = _parts(b64decode(encoded, validate=True))
@@ -33,7 +33,7 @@ def ssh_key_defect(text: str) -> str:
 
 
 def _parts(blob: bytes) -> list[bytes]:
-    """The strings in a key, each after its length in four bytes. Raises ValueError where one is cut."""
+    """The strings in a key, each after its length in four bytes. Raises ValueError for an incomplete one."""
     parts: list[bytes] = []
     while blob:
         length = int.from_bytes(blob[:4])

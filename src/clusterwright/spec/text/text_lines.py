@@ -18,7 +18,7 @@ _WORDS = {"\n": "a line end", "\r": "a line end", "\t": "a tab"}
 
 def broken_lines(document: Document) -> Iterator[tuple[str, Finding]]:
     """A finding for every text and every key with a line end, a tab or another control character, by its path."""
-    # Most documents have none, and are not walked with their paths.
+    # Most documents have none, and are not searched with their paths.
     if _CONTROL.search("".join(texts_in(document.data))):
         yield from _in(document, document.data, ())
 
@@ -27,7 +27,7 @@ def texts_in(data: Any) -> list[str]:
     """Every text and every key of YAML or JSON data, at any depth."""
     texts: list[str] = []
     remaining = [data]
-    for value in remaining:  # which grows by what is in the values
+    for value in remaining:  # it grows by the values' contents
         if isinstance(value, str):
             texts.append(value)
         elif isinstance(value, Mapping):
