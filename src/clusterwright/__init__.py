@@ -1,10 +1,10 @@
 """Infrastructure as code for GPU training clusters.
 
-Data flows one way: spec -> plan -> render -> verify -> deploy -> observe. A module knows what stands left of it in that
-line and nothing right of it.
+Data flows one way: spec -> plan -> render -> verify -> deploy -> observe. A module imports from the stages left of its
+own in that line, and from none right of it.
 
-These functions are the Python interface, and are kept stable; what else is public is said on its page of the docs. Each
-imports what it needs when it is called.
+These functions are the Python interface and are kept stable; the documentation lists the other public modules. Each
+function imports its modules when it is called.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __version__ = "0.2.0"
 
 
 def load(path: str | os.PathLike[str]) -> ClusterSpec:
-    """The cluster spec in the file at ``path``, with the hardware that it names.
+    """The cluster spec in the file at ``path``, with its hardware.
 
-    Raises ``clusterwright.finding.SpecError``, whose ``findings`` are the errors that lint finds in it.
+    Raises ``clusterwright.finding.SpecError``, whose ``findings`` are the errors reported by lint.
     """
     from pathlib import Path
 
@@ -46,13 +46,13 @@ def lint(
     on: date | None = None,
     settings: bool = True,
 ) -> LintResult:
-    """What is wrong with files, and with the specs and catalogues in folders, as ``clusterwright lint`` finds it.
+    """Lint files, and the specs and catalogues in folders, as ``clusterwright lint`` does.
 
-    Expiry dates are judged as of the day ``on``; None judges none. The settings of the projects in which the files lie
-    count, unless ``settings`` is false. The result has ``findings``, ``suppressed``, ``not_judged`` and ``skipped``.
+    Expiry dates are checked as of the day ``on``; None checks none. The settings of the files' projects apply, unless
+    ``settings`` is false. The result has ``findings``, ``suppressed``, ``not_judged`` and ``skipped``.
 
-    Raises ``clusterwright.finding.ClusterwrightError`` for a path that holds nothing to be checked; what is wrong with
-    a file that is there is a finding.
+    Raises ``clusterwright.finding.ClusterwrightError`` for a path without files to check; mistakes in an existing file
+    are findings.
     """
     from dataclasses import replace
     from os import PathLike
@@ -64,26 +64,28 @@ def lint(
     from clusterwright.rules.settings import NO_SETTINGS, settings_for
     from clusterwright.rules.spec_files import spec_files
 
-    several = [paths] if isinstance(paths, str | PathLike) else paths
+    path_list = [paths] if isinstance(paths, str | PathLike) else paths
     try:
-        own = settings_for(Path()) if settings else NO_SETTINGS
+        project_settings = settings_for(Path()) if settings else NO_SETTINGS
     except SpecError as error:
-        return nothing_judged(error.findings, tuple(dict.fromkeys(finding.position.file for finding in error.findings)))
-    chosen = spec_files(tuple(str(path) for path in several), own)
-    return replace(lint_paths(chosen.files, on, None if settings else AS_WRITTEN), skipped=chosen.skipped)
+        files = dict.fromkeys(finding.position.file for finding in error.findings)
+        return nothing_judged(error.findings, tuple(files))
+    selected = spec_files(tuple(str(path) for path in path_list), project_settings)
+    result = lint_paths(selected.files, on, None if settings else AS_WRITTEN)
+    return replace(result, skipped=selected.skipped)
 
 
 def plan(spec: ClusterSpec) -> Plan:
-    """Every device, port, cable, address, AS number and rank that follows from ``spec``."""
+    """The plan of ``spec``: every device, port, cable, address, AS number and rank."""
     from clusterwright.plan.build import build_plan
 
     return build_plan(spec)
 
 
 def render(plan: Plan, devices: Iterable[str] | None = None) -> tuple[Artifact, ...]:
-    """The files of ``devices``, of all when left out: each with its device, path, content, mode and SHA-256.
+    """The files of ``devices``, by default of all: each with its device, path, content, mode and SHA-256.
 
-    Raises KeyError for a device that ``plan`` does not have.
+    Raises KeyError for a device missing in ``plan``.
     """
     from clusterwright.output.rendering import Rendering
 
@@ -91,11 +93,11 @@ def render(plan: Plan, devices: Iterable[str] | None = None) -> tuple[Artifact, 
 
 
 def verify(subject: Plan | Iterable[Artifact]) -> Mapping[str, Verdict]:
-    """The proofs of everything that is rendered for a plan, or of the artifacts alone, by the name of the check.
+    """Proofs of everything rendered for a plan, or of the artifacts alone, by the name of the check.
 
-    What a declaration must tell, such as who belongs in a partition, can be judged of a plan only. A verdict says in
-    ``word`` whether its claim is proven, REFUTED or not proven, and why: ``counterexamples``, ``unjudged``, ``facts``.
-    Text that does not parse leaves the claims about it not proven.
+    Claims about intent, such as the members of a partition, are checked for a plan only. A verdict's ``word`` is
+    "proven", "REFUTED" or "not proven"; ``counterexamples``, ``unjudged`` and ``facts`` give the reasons. Claims about
+    text that does not parse are not proven.
     """
     from clusterwright.cli.proofs import prove
     from clusterwright.output.plain import PlainFiles
@@ -114,10 +116,11 @@ def verify(subject: Plan | Iterable[Artifact]) -> Mapping[str, Verdict]:
 
 
 def inventory(plan: Plan, group: str | None = None) -> dict[str, Any]:
-    """Devices, cables, addresses and totals of ``plan``, or of one of its pods (or other groups), as
-    inventory.schema.json describes them.
+    """Devices, cables, addresses and totals of ``plan``, or of one of its groups, a pod for example.
 
-    Raises ``clusterwright.finding.ClusterwrightError`` for a ``group`` that ``plan`` does not have.
+    The document has the form of inventory.schema.json.
+
+    Raises ``clusterwright.finding.ClusterwrightError`` for an unknown ``group``.
     """
     import json
 

@@ -1,4 +1,4 @@
-"""Lists in sentences: the first of many, and how many there are besides."""
+"""Lists in sentences, cut after their first items."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 
 def and_more(words: Sequence[str], most: int, between: str = ", ") -> str:
-    """The first ``most`` of ``words``, and the number of the others where there are any: ``a, b and 3 more``."""
-    left = len(words) - most
-    return between.join(words[:most]) + (f" and {left:,} more" if left > 0 else "")
+    """The first ``most`` of ``words``, and the number of the others if there are any: ``a, b and 3 more``."""
+    shown = between.join(words[:most])
+    remaining = len(words) - most
+    return f"{shown} and {remaining:,} more" if remaining > 0 else shown

@@ -1,7 +1,7 @@
-"""Artifacts: the files that devices get, as bytes with a digest.
+"""Artifacts: rendered files of devices, as bytes with a digest.
 
-This is the whole interface between rendering and everything after it. A deployer needs no plan and no template, only a
-folder with a ``manifest.json`` and the files it lists.
+This is the whole interface between rendering and the later stages. A deployer needs no plan and no template, only a
+folder with a ``manifest.json`` and the files listed in it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class Artifact:
 
     ``path`` is the absolute path on the device without its leading slash (``etc/sysctl.d/90-clusterwright.conf``),
     ``mode`` its permission bits, ``kind`` the renderer's name (``eos``, ``fboss``, ``opensm``, ``nftables``, ...).
-    ``source`` is the content, or what makes its text, always the same, when somebody asks: who keeps a cluster's long
-    texts keeps a tenth of their length so.
+    ``source`` is the content, or a function that returns its text, the same one at every call: kept as functions, the
+    long texts of a cluster take a tenth of their memory.
     """
 
     device: str
@@ -27,11 +27,11 @@ class Artifact:
     source: bytes | Callable[[], str]
     kind: str
     mode: int = 0o644
-    _known: str = field(default="", init=False, repr=False)
+    _sha256: str = field(default="", init=False, repr=False)
 
     @property
     def content(self) -> bytes:
-        """The file's bytes, made when they are first asked for."""
+        """The file's bytes, made at the first access."""
         source = self.source
         if not isinstance(source, bytes):
             source = source().encode()
@@ -39,8 +39,10 @@ class Artifact:
         return source
 
     def __eq__(self, other: object) -> bool:
-        """Compared by content, also after its hash was computed."""
-        return self._compared() == other._compared() if isinstance(other, Artifact) else NotImplemented
+        """Compare by content, also after the hash was computed."""
+        if not isinstance(other, Artifact):
+            return NotImplemented
+        return self._compared() == other._compared()
 
     def __hash__(self) -> int:
         return hash(self._compared())
@@ -50,19 +52,19 @@ class Artifact:
 
     @property
     def sha256(self) -> str:
-        """The digest of the content in hexadecimal, computed when it is first asked for: proofs never do."""
-        if not self._known:
+        """The digest of the content in hexadecimal, computed at the first access: proofs never need it."""
+        if not self._sha256:
             digest = _digest if len(self.content) <= _SMALL else _digest.__wrapped__
-            object.__setattr__(self, "_known", digest(self.content))
-        return self._known
+            object.__setattr__(self, "_sha256", digest(self.content))
+        return self._sha256
 
 
 _SMALL = 8192
-"""Bytes of the files that many devices share. A greater one is a device's own: to look it up would cost what a digest
-costs."""
+"""Largest size in bytes of files shared by many devices. A larger file is unique to a device, and its lookup in the
+cache would cost as much as its digest."""
 
 
 @lru_cache(maxsize=256)
 def _digest(content: bytes) -> str:
-    """Remembered for the content that many devices share, which then is one object that knows its hash."""
+    """Cached for content shared by many devices: such content is one object with a cached hash."""
     return hashlib.sha256(content).hexdigest()

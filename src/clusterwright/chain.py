@@ -1,7 +1,7 @@
-"""A log of JSON lines that only grows, each with the digest of the one before: none can be changed or moved unseen.
+"""Append-only logs of JSON lines, each with the digest of the one before: a changed or moved line is detected.
 
-A chain alone does not show that its end was cut off: keep its head (how many lines, and the last digest) where who
-changes the file does not come.
+A chain alone does not show that its end was cut off: keep its head (the number of lines and the last digest) out of
+reach of programs with access to the log.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _MOST_BYTES = 1 << 30  # a rollout of 24,576 GPUs writes less than a thousandth 
 
 
 class ChainError(ClusterwrightError):
-    """The log is not what was written."""
+    """The log differs from the lines that were written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The end of a log: how many lines, and the last one's digest."""
+    """The end of a log: the number of lines, and the last one's digest."""
 
     count: int = 0
     digest: str = _START
@@ -42,7 +42,7 @@ EMPTY = Head()
 def append(path: Path, head: Head, entry: Mapping[str, Any]) -> Head:
     """Write one entry behind ``head`` and flush it; returns the new end. Raises ClusterwrightError.
 
-    A line that a power failure or a full disk tore off says nothing, and is taken out first.
+    An incomplete last line, left by a power failure or a full disk, is removed first.
     """
     body = {"sequence": head.count + 1, **entry, "previous": head.digest}
     digest = _digest(body)
@@ -65,21 +65,23 @@ def append(path: Path, head: Head, entry: Mapping[str, Any]) -> Head:
 
 
 def _end_of_last_line(descriptor: int) -> int:
-    """How many bytes of an open log are whole lines."""
-    at = os.fstat(descriptor).st_size
-    while at:
-        start = max(at - _BLOCK, 0)
-        newline = os.pread(descriptor, at - start, start).rfind(b"\n")
+    """Length in bytes of the whole lines of an open log."""
+    end = os.fstat(descriptor).st_size
+    while end:
+        start = max(end - _BLOCK, 0)
+        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
         if newline >= 0:
             return start + newline + 1
-        at = start
+        end = start
     return 0
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Every entry, after each was compared with the one before; none when there is no file. Raises ChainError."""
+    """Every entry, each compared with the one before; none if there is no file. Raises ChainError."""
+    if not path.exists():
+        return []
     try:
-        lines = read_given(path, _MOST_BYTES).decode().split("\n")[:-1] if path.exists() else []
+        lines = read_given(path, _MOST_BYTES).decode().split("\n")[:-1]
     except UnicodeDecodeError as error:
         raise ChainError(f"{path} cannot be read: {error}") from error
     except ClusterwrightError as error:

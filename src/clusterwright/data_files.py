@@ -1,7 +1,7 @@
-"""Where the files that travel with the package are: templates, roles, the hardware catalogue, schemas, pages.
+"""Folders of data files of the package: templates, roles, the hardware catalogue, schemas, pages.
 
 In a checkout they are the top-level folders; in an installed wheel they lie in ``clusterwright/data``. Messages name a
-page by the command that prints it, `clusterwright explain PAGE`: no address that could be somebody else's tomorrow.
+page by its command, `clusterwright explain PAGE`: a web address could belong to another owner one day.
 """
 
 from __future__ import annotations
@@ -36,7 +36,5 @@ def folders(name: str) -> tuple[Path, ...]:
 def pages() -> dict[str, Path]:
     """Every page of docs/ by its name in ``explain``: its file's name, or the code of its rule."""
     docs = folder("docs")
-    return {
-        path.stem: path
-        for path in (*sorted(docs.glob("*.md")), *sorted(docs.glob("dev/*.md")), *sorted(docs.glob("rules/CW*.md")))
-    }
+    files = (*sorted(docs.glob("*.md")), *sorted(docs.glob("dev/*.md")), *sorted(docs.glob("rules/CW*.md")))
+    return {path.stem: path for path in files}

@@ -1,4 +1,4 @@
-"""Folders and files that one run changes at a time, and files of which a crash leaves the old or the new one."""
+"""Locks on folders, and files replaced as wholes: after a crash either the old or the new content is there."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from clusterwright.finding import ClusterwrightError
 
 
 def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Put ``content`` in the place of ``path``, with ``mode`` less what the umask takes.
+    """Replace the file at ``path`` by ``content``, with ``mode`` less the umask.
 
-    Raises ClusterwrightError when that can't be written.
+    Raises ClusterwrightError if it cannot be written.
     """
     aside = path.with_name(f".{path.name}.part")
     try:
@@ -32,21 +32,22 @@ def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def own_folder(folder: Path, mode: int = 0o700) -> None:
-    """Make ``folder``, or make sure that the one that stands there is this user's and nobody else writes into it.
+    """Make ``folder``, or check that the existing one belongs to this user and is writable for no other.
 
-    Raises ClusterwrightError for a link, for whatever is no folder, and for a folder in which others could lay links.
+    Raises ClusterwrightError for a link, for a file, and for a folder in which other users could create links.
     """
     try:
         folder.mkdir(mode=mode, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError as error:
         raise ClusterwrightError(f"{folder}: {error.strerror}. Take away what stands there.") from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        raise ClusterwrightError(f"{folder}: not a folder of this user that nobody else writes into. Remove it.")
+    is_owned = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    if not is_owned or status.st_mode & 0o022:
+        raise ClusterwrightError(f"{folder}: not a folder of this user without write access for others. Remove it.")
 
 
 def open_lock(path: Path) -> IO[str]:
-    """The file at ``path``, made where there is none, to be locked. Raises ClusterwrightError, for a link too."""
+    """Open the lock file at ``path``, creating it if necessary. Raises ClusterwrightError, for a link too."""
     try:
         return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+")
     except OSError as error:
@@ -54,7 +55,7 @@ def open_lock(path: Path) -> IO[str]:
 
 
 def flush_folder(folder: Path) -> None:
-    """Make sure that a folder's entries are on the disk."""
+    """Flush the entries of a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -63,7 +64,7 @@ def flush_folder(folder: Path) -> None:
 
 
 def took_lock(file: int | IO[Any]) -> bool:
-    """Lock an open file or folder until it is closed, or the process ends; False where somebody else has the lock."""
+    """Lock an open file or folder until it is closed or the process ends; False if another process holds the lock."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -73,7 +74,7 @@ def took_lock(file: int | IO[Any]) -> bool:
 
 @contextmanager
 def only_one(folder: Path) -> Iterator[None]:
-    """Keep other runs out of ``folder`` while the block runs. Raises ClusterwrightError when one is in it."""
+    """Keep other runs out of ``folder`` for the duration of the block. Raises ClusterwrightError if one is in it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         if not took_lock(descriptor):

@@ -1,7 +1,7 @@
 """Findings: mistakes in a spec, with place and fix.
 
-A finding is data. It is produced by reading, by the schema and by rules, and printed by the formatters under
-``clusterwright.cli``; nothing in between formats text for a terminal.
+A finding is data. Reading, the schema and rules produce findings, and the formatters under ``clusterwright.cli`` print
+them; no other code formats text for a terminal.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
 MOST_TOLD = 20
-"""Findings of one kind about a file, after which nobody reads on."""
+"""Findings of one kind shown for a file; further ones are only counted."""
 
 
 class Severity(IntEnum):
-    """How bad a finding is; ordered, so that ``--fail-on`` can compare."""
+    """The weight of a finding, ordered for the comparison with ``--fail-on``."""
 
     NOTE = 1
     WARNING = 2
@@ -40,7 +40,7 @@ class Position:
 
 
 class Amendment(Enum):
-    """A mistake with one right answer, which ``lint --fix`` writes."""
+    """A mistake with one right answer, written by ``lint --fix``."""
 
     RENAME_KEY = "rename the key"
     DROP_REPEATED = "drop what a list says again"
@@ -53,10 +53,10 @@ class Amendment(Enum):
 class Finding:
     """One mistake.
 
-    ``code`` is the stable rule code (``CW203``), ``message`` one sentence on what is wrong and why it matters, ``hint``
-    one sentence on how to fix it, ``path`` the place in the data (``fabrics[backend].tiers[ctsw].up.links``) as people
-    read it, and ``place`` the same as keys and indexes: what stands there is in doubt when the finding is an error.
-    ``amendment`` is what may be done about it by a program, with the ``instead`` of a key, or the flow to add as JSON.
+    ``code`` is the stable rule code (``CW203``), ``message`` one sentence on the mistake and its consequence, ``hint``
+    one sentence on its fix, ``path`` the readable place in the data (``fabrics[backend].tiers[ctsw].up.links``), and
+    ``place`` the same as keys and indexes: a value at the place of an error must not be relied on. ``amendment`` is the
+    fix that a program may write, with ``instead``: the right name of a key, or the flow to add as JSON.
     """
 
     code: str
@@ -70,16 +70,16 @@ class Finding:
     instead: str = field(default="", compare=False, repr=False)
 
     def sort_key(self) -> tuple[Position, str, str]:
-        """Findings are shown in the order of the file, then by code."""
+        """Order of findings in output: by place in the file, then by code."""
         return (self.position, self.code, self.message)
 
 
 class ClusterwrightError(Exception):
-    """Base of every error that a user can cause; the CLI prints its text, never a traceback."""
+    """Base of all errors caused by input; the CLI prints its text, never a traceback."""
 
 
 class SpecError(ClusterwrightError):
-    """A spec could not be read. Carries every finding of the stage that failed, never just the first."""
+    """A spec could not be read. Carries every finding of the failed stage, never just the first."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings: tuple[Finding, ...] = tuple(sorted(findings, key=Finding.sort_key))
@@ -87,4 +87,4 @@ class SpecError(ClusterwrightError):
 
 
 class VerifyError(ClusterwrightError):
-    """A tree cannot be judged: it is not what its manifest says, or a file of it does not parse."""
+    """A tree cannot be checked: it differs from its manifest, or one of its files does not parse."""

@@ -1,4 +1,4 @@
-"""Files that a user names or another program wrote: regular ones of a bounded size, read once, or one clear error."""
+"""Input files named by a user or written by another program: regular, of bounded size, read once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_BYTES = 64 << 20
 def read_given(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     """The content of the regular file ``path``, links followed. Raises ClusterwrightError.
 
-    A device such as /dev/zero never ends, and a pipe waits for somebody who writes.
+    A device such as /dev/zero never ends, and a pipe waits for a writer.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

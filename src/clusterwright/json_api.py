@@ -1,7 +1,7 @@
-"""Servers with a JSON interface, asked with a token: Vault, NetBox, Nautobot.
+"""HTTP clients for JSON interfaces with a token: Vault, NetBox, Nautobot.
 
-A token goes to the server that the user named, over TLS, and nowhere else: no redirect is followed, and plain HTTP
-goes to this machine alone.
+A token goes only to the server named by the user, over TLS: no redirect is followed, and plain HTTP is limited to this
+machine.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ def open_server(
     authority: Path | None = None,
     connections: int = 1,
 ) -> httpx.Client:
-    """A client of the server at ``address``; ``authority`` is the PEM file its certificate is checked with.
+    """A client of the server at ``address``; ``authority`` is the PEM file to check its certificate with.
 
-    Raises ClusterwrightError for an address that is none, that holds a password, or over which a token would go in
-    clear.
+    Raises ClusterwrightError for a malformed address, for one with a password, and for plain HTTP to another machine.
     """
     import httpx
 
@@ -64,22 +63,25 @@ def open_server(
 
 
 def reason_of(error: httpx.TransportError) -> str:
-    """Why there was no answer; never empty. A proxy of the environment is named: the server may be well."""
+    """The reason for a missing answer, never empty, with the proxy of the environment, if one was used."""
     reason = str(error) or type(error).__name__
     try:
         proxy = _proxy_of(error.request.url)
-    except RuntimeError:  # it was not asked yet
+    except RuntimeError:  # the request was not sent yet
         proxy = None
     return reason if proxy is None else f"the proxy {proxy} does not answer for it: {reason}"
 
 
 def _proxy_of(url: httpx.URL) -> str | None:
-    """The proxy that the environment names for an address, without user and password; None without one."""
+    """The proxy set in the environment for an address, without user and password; None without one."""
+    if _is_loopback(url.host) or proxy_bypass(url.host):
+        return None
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")
-    if proxy is None or _is_loopback(url.host) or proxy_bypass(url.host):
+    if proxy is None:
         return None
-    parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
@@ -87,9 +89,10 @@ def answer_text(answer: httpx.Response) -> str:
     """The server's answer: status, reason and the beginning of the text; never empty."""
     if answer.has_redirect_location:
         return f"{answer.status_code}, a redirect to {answer.headers['location']}, which is not followed with a token"
-    text = " ".join(answer.text.split())
-    shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} …"
-    return ", ".join(part for part in (str(answer.status_code), answer.reason_phrase, shown) if part)
+    body = " ".join(answer.text.split())
+    if len(body) > _MOST_SHOWN:
+        body = f"{body[:_MOST_SHOWN]} …"
+    return ", ".join(part for part in (str(answer.status_code), answer.reason_phrase, body) if part)
 
 
 def _is_loopback(host: str) -> bool:

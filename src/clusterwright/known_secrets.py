@@ -1,8 +1,8 @@
-"""Secrets told by the place where they stand, in text that nobody planned: a running configuration, a device's diff.
+"""Secrets recognised by their context, in text from outside: a running configuration, a device's diff.
 
-A value that was planned is known, and its placeholder takes its place. One that merely runs is not: what is found here
-is what configurations of EOS, SONiC and FRR, crypt(5), SNMP, MACsec, opensm and PEM files write around a secret. On the
-safe side: a word that is taken away although it was none is missing from one line, one that is left is known to all.
+The value of a planned secret is known, and its placeholder replaces it. An unplanned one is recognised by the syntax
+around secrets in configurations of EOS, SONiC and FRR, crypt(5), SNMP, MACsec, opensm and PEM files. In doubt a word is
+removed: a harmless word costs one line its meaning, a secret that is kept is disclosed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from clusterwright.placeholder import LIKE_ONE
 
 SHOWN = "(a secret)"
 
-# While patterns follow each other none reads what another put there, nor a placeholder.
+# Marks for removed words and placeholders, so that no later pattern matches inside them.
 _TAKEN, _KEPT = "\0", "\1"
 _PLACEHOLDER = re.compile(LIKE_ONE)
 _WORD = rf"(?![{_TAKEN}{_KEPT}])[^\s\"',}}]+"
-# The numbers by which EOS and IOS say which key it is, and how the word behind them is written: 0, 5, 7, 8a, sha512.
+# The type numbers of keys in EOS and IOS, and their encodings: 0, 5, 7, 8a, sha512.
 _TYPE = r"(?:(?:\d+|8a|sha\d*|md5|localized|encrypted) ){0,3}+"
 _BEFORE = r"(?<![\w<-])"
 _IS = r"[\"']?(?:\s*[:=]\s*|[ \t]+)[\"']?"
@@ -48,9 +48,9 @@ _AFTER = tuple(
 
 
 def without_secrets(text: str) -> str:
-    """``text`` with ``(a secret)`` in place of every word that stands where secrets do. Placeholders stay.
+    """``text`` with ``(a secret)`` in place of every word at a place of secrets. Placeholders stay.
 
-    Text that went through this already stays as it is.
+    Applied a second time, the function changes nothing.
     """
     kept = iter(_PLACEHOLDER.findall(text))
     text = _PLACEHOLDER.sub(_KEPT, text.replace(_TAKEN, "").replace(_KEPT, "")).replace(SHOWN, _TAKEN)
@@ -62,6 +62,6 @@ def without_secrets(text: str) -> str:
 
 
 def value_without_secrets(key: str, value: str) -> str:
-    """A value as ``without_secrets`` has it, where it stands behind ``key``."""
+    """``value`` as ``without_secrets`` writes it behind ``key``."""
     start = f"{key}: "
     return without_secrets(start + value).removeprefix(start)

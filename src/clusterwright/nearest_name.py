@@ -5,52 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-# Likeness by difflib, of 1. A reader weighs a suggestion: "uplink" for "links" has 0.73. What the program does by
-# itself, such as renaming a key, needs a nearer name.
+# Similarity by difflib, of 1. A reader weighs a suggestion: "uplink" for "links" has 0.73. An automatic change, such as
+# renaming a key, needs a nearer name.
 SUGGESTED = 0.6
 SURE = 0.75
-# Letters that are typed, or read from a screen, where a code has a digit.
+# Letters mistyped or misread for the digits of a code.
 LOOKALIKES = str.maketrans("OIL", "011")
 
 
 def nearest(name: str, names: Iterable[str], likeness: float = SUGGESTED) -> str | None:
-    """The most similar of ``names``; None where all are less alike than ``likeness``."""
+    """The most similar of ``names``; None if all are less similar than ``likeness``."""
     matches = get_close_matches(name, tuple(names), n=1, cutoff=likeness)
     return matches[0] if matches else None
 
 
 def did_you_mean(name: str, names: Iterable[str], otherwise: str = "", *, likeness: float = SUGGESTED) -> str:
-    """A question that suggests the nearest of ``names``; ``otherwise`` where none is alike."""
+    """A question suggesting the nearest of ``names``; ``otherwise`` if none is similar."""
     suggested = nearest(name, names, likeness)
     return otherwise if suggested is None else f'Did you mean "{suggested}"?'
 
 
 def did_you_mean_code(code: str, codes: Iterable[str], otherwise: str = "") -> str:
-    """A question that suggests the nearest of ``codes`` with one digit off; ``otherwise`` where there is none.
+    """A question suggesting the nearest of ``codes`` with at most one wrong digit; ``otherwise`` without one.
 
-    Letters that are typed, or read from a screen, in the place of digits are none off.
+    Letters typed or misread for digits do not count as wrong.
     """
     digits = code.upper().translate(LOOKALIKES)
     distances: dict[str, tuple[int, int]] = {}
     for candidate in codes:
-        if len(candidate) == len(digits) and _differences(candidate, digits) <= 1:
-            distances[candidate] = _differences(candidate, digits), _distance(candidate, digits)
+        if len(candidate) != len(digits):
+            continue
+        wrong_digits = _differences(candidate, digits)
+        if wrong_digits <= 1:
+            distances[candidate] = wrong_digits, _distance(candidate, digits)
     if not distances:
         return otherwise
     return f'Did you mean "{min(distances, key=lambda candidate: distances[candidate])}"?'
 
 
-def _differences(one: str, other: str) -> int:
-    return sum(left != right for left, right in zip(one, other, strict=True))
+def _differences(first: str, second: str) -> int:
+    """Number of positions with different characters in two words of one length."""
+    return sum(a != b for a, b in zip(first, second, strict=True))
 
 
-def _distance(one: str, other: str) -> int:
-    """How far the numbers of two codes lie apart; 0 where one has none."""
-    numbers = [text.removeprefix("CW") for text in (one, other)]
-    return abs(int(numbers[0]) - int(numbers[1])) if all(number.isdecimal() for number in numbers) else 0
+def _distance(first: str, second: str) -> int:
+    """Difference of the numbers in two rule codes; 0 if one has no number."""
+    first_number, second_number = first.removeprefix("CW"), second.removeprefix("CW")
+    if not first_number.isdecimal() or not second_number.isdecimal():
+        return 0
+    return abs(int(first_number) - int(second_number))
 
 
 def only_one_near(name: str, names: Iterable[str]) -> str | None:
-    """The one of ``names`` that ``name`` surely stands for; None where none or several could be."""
+    """The only one of ``names`` near enough to ``name`` to replace it; None if none or several are."""
     matches = get_close_matches(name, tuple(names), n=2, cutoff=SURE)
     return matches[0] if len(matches) == 1 else None

@@ -1,9 +1,9 @@
-"""The grammar of placeholders: each names a secret, whose value takes its place on the way to the device.
+"""Grammar of placeholders: each names a secret, and the value replaces it during deployment.
 
-``<secret NAME>`` is the plain one, and ``<secret/NAME>`` where a format takes no blank. ``<secret NAME as FORM>`` asks
-for the form in which a device keeps the value, and ``<secret NAME as FORM ARGUMENT>`` says what that form has to know.
-``<secret NAME@VERSION>`` is another text for another value.
-``<secret NAME.DEVICE>`` is the value of which each device has its own.
+``<secret NAME>`` is the plain one, and ``<secret/NAME>`` serves formats without blanks. ``<secret NAME as FORM>``
+requests the device's stored form of the value, and ``<secret NAME as FORM ARGUMENT>`` passes an argument of that form.
+``<secret NAME@VERSION>`` changes the text whenever the value changes. ``<secret NAME.DEVICE>`` is a value of its own
+for each device.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 
 MARK = "<secret"
 MARK_IN_BYTES = MARK.encode()
-"""No placeholder is where this is not."""
+"""Present in every placeholder."""
 
 PLACEHOLDER = re.compile(
     rf"{MARK}[ /](?P<name>[a-z0-9][a-z0-9-]*(?:\.[a-z0-9-]+)?)(?:@(?P<version>[A-Za-z0-9._-]+))?"
@@ -21,7 +21,7 @@ PLACEHOLDER = re.compile(
 PLACEHOLDER_IN_BYTES = re.compile(PLACEHOLDER.pattern.encode())
 
 LIKE_ONE = rf"{MARK}[ /]\w[^>\n]*>"
-"""The pattern of placeholders, and of what was meant as one: its name or form is none that there could be."""
+"""Matches placeholders, and failed attempts at one: with an unknown name or form."""
 
 
 def around(text: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""Plugins: additions of other installed packages and of this one's extras, found by their entry points.
+"""Plugins: additions of other installed packages and of this one's extras, discovered by their entry points.
 
 ``clusterwright.commands`` are click commands, ``clusterwright.rules`` modules with lint rules,
 ``clusterwright.systems`` switch systems, ``clusterwright.inventory_formats`` functions that list a cluster. A package
-with systems carries their capabilities, models and templates in folders of its own: ``inventory/`` and ``templates/``
+with systems carries their capabilities, models and templates in its own folders ``inventory/`` and ``templates/``,
 beside its modules.
 """
 
@@ -26,9 +26,9 @@ GROUPS = (COMMANDS, RULES, SYSTEMS, INVENTORY_FORMATS)
 
 @cache
 def plugins(group: str) -> Mapping[str, metadata.EntryPoint]:
-    """The entry points of a group by name, in the order of the names. A name of this package is nobody else's.
+    """The entry points of a group by name, in the order of the names. A name of this package cannot be overridden.
 
-    Raises ClusterwrightError where two other packages give one name to different things.
+    Raises ClusterwrightError if two other packages give one name to different things.
     """
     by_name: dict[str, metadata.EntryPoint] = {}
     for entry in sorted(_entry_points().select(group=group), key=_own_first):
@@ -42,7 +42,7 @@ def plugins(group: str) -> Mapping[str, metadata.EntryPoint]:
 
 
 def is_extra(entry: metadata.EntryPoint) -> bool:
-    """Whether an entry point names something of this package."""
+    """True for an entry point of this package."""
     return _package_name(entry) == __name__.partition(".")[0]
 
 
@@ -56,10 +56,10 @@ def _package_name(entry: metadata.EntryPoint) -> str:
 
 
 def load_plugin(entry: metadata.EntryPoint, kind: type) -> Any:
-    """The object of an entry point. Raises ClusterwrightError where it cannot be imported or is not of ``kind``."""
+    """Load the object of an entry point. Raises ClusterwrightError if the import fails or the type is not ``kind``."""
     try:
         loaded = entry.load()
-    except Exception as error:  # code of others: whatever it does wrong is one clear error
+    except Exception as error:  # code of others: any failure becomes one clear error
         raise unusable_plugin(entry, f"cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(loaded, kind):
         raise unusable_plugin(entry, f"is of the type {type(loaded).__name__}, not {kind.__name__}")
@@ -67,13 +67,13 @@ def load_plugin(entry: metadata.EntryPoint, kind: type) -> Any:
 
 
 def package_of(entry: metadata.EntryPoint) -> str:
-    """The package that installed an entry point, with its version."""
+    """The package of an entry point, with its version."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "a package without a name"
 
 
 @cache
 def _entry_points() -> metadata.EntryPoints:
-    """All of this environment: a scan of every package, which takes ten milliseconds."""
+    """All entry points of this environment: a scan of every package, which takes ten milliseconds."""
     return cast("metadata.EntryPoints", metadata.entry_points())
 
 
@@ -82,7 +82,9 @@ def plugin_packages() -> tuple[Path, ...]:
     """The folders of all other packages with plugins of any group, in order."""
     folders: set[Path] = set()
     for group in GROUPS:
-        folders.update(_folder_of(entry) for entry in plugins(group).values() if not is_extra(entry))
+        for entry in plugins(group).values():
+            if not is_extra(entry):
+                folders.add(_folder_of(entry))
     return tuple(sorted(folders))
 
 
@@ -101,7 +103,7 @@ def _folder_of(entry: metadata.EntryPoint) -> Path:
 
 
 def unusable_plugin(entry: metadata.EntryPoint, why: str) -> ClusterwrightError:
-    """The error that a plugin cannot be used; ``why`` is the sentence behind its name."""
+    """The error of an unusable plugin; ``why`` follows its name in the sentence."""
     return ClusterwrightError(
         f'{package_of(entry)}: its "{entry.name}" ({entry.group}: {entry.value}) {why}. Update or remove the package.'
     )

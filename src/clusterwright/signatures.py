@@ -1,6 +1,7 @@
-"""Ed25519 signatures: by whom something was signed, and signing with a person's key.
+"""Ed25519 signatures: signing with a person's key, and checking.
 
-Records of nodes and of proofs, and approvals of changes, are signed so. Keys are read in PEM and in OpenSSH's form.
+Records of nodes and of proofs, and approvals of changes, are signed this way. Keys are read in PEM and in OpenSSH's
+form.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def public_key_in(path: Path) -> Ed25519PublicKey:
 
 
 def public_key_of(text: str) -> Ed25519PublicKey | None:
-    """The public key of a line in OpenSSH's form; None where that is no Ed25519 key."""
+    """The public key of a line in OpenSSH's form; None if that is no Ed25519 key."""
     try:
         key = load_ssh_public_key(text.encode())
     except (ValueError, UnsupportedAlgorithm):
@@ -46,13 +47,13 @@ def public_key_of(text: str) -> Ed25519PublicKey | None:
 
 
 def private_key_in(path: Path, ask: Callable[[], str]) -> Ed25519PrivateKey:
-    """The private key in a file; ``ask`` gives the passphrase of one that has one. Raises ClusterwrightError."""
+    """The private key in a file; ``ask`` supplies the passphrase if it is encrypted. Raises ClusterwrightError."""
     content = read_given(path)
     load = load_ssh_private_key if content.lstrip().startswith(_OPENSSH) else load_pem_private_key
     try:
         try:
             key = load(content, None)
-        except TypeError:  # it has a passphrase
+        except TypeError:  # it is encrypted
             key = load(content, ask().encode())
     except (ValueError, UnsupportedAlgorithm, TypeError):
         raise ClusterwrightError(

@@ -60,7 +60,7 @@ def test_a_link_in_place_of_a_lock_is_refused_and_one_in_place_of_the_state_repl
 def test_a_folder_that_others_write_into_is_refused(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
-    with pytest.raises(ClusterwrightError, match="nobody else writes into"):
+    with pytest.raises(ClusterwrightError, match="without write access for others"):
         own_folder(tmp_path / "open")
     own_folder(tmp_path / "mine")
     own_folder(tmp_path / "mine")

@@ -1,4 +1,4 @@
-"""Where a file of a switch says something else than the rendered one, by the same comparison that drift makes."""
+"""Places of a switch's file that differ from the rendered one, by the comparison of drift."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from clusterwright.device_files.drift import Compare, Difference
 from clusterwright.facts.values import Keys
 
 Differing = Callable[[str, str], Iterator[Keys]]
-"""The keys of every value that differs between a rendered text and another one. Raises ValueError for what is none."""
+"""The keys of every value that differs between a rendered text and another one. Raises ValueError for text that does
+not parse."""
 
 
 def by_keys(compare: Compare) -> Differing:
-    """The places in files of objects: an object that is missing or unexpected differs in each of its values."""
+    """Differing places in files of objects: a missing or unexpected object differs in each of its values."""
 
     def differing(planned: str, text: str) -> Iterator[Keys]:
         for kind, _, expected, _, keys, value in compare(planned, text):
@@ -29,7 +30,7 @@ def by_keys(compare: Compare) -> Differing:
 
 
 def by_lines(compare: Compare) -> Differing:
-    """The places in texts: a line that is missing and one that is unexpected are a place each."""
+    """Differing places in texts: a missing line and an unexpected one are a place each."""
 
     def differing(planned: str, text: str) -> Iterator[Keys]:
         for kind, place, expected, runs, above, _ in compare(planned, text):
@@ -55,5 +56,5 @@ def _values_below(keys: Keys, value: Any) -> Iterator[Keys]:
 def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:  # an object of NVUE, which the comparison writes in one line
+    except ValueError:  # an object of NVUE, written on one line by the comparison
         return None

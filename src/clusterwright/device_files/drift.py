@@ -1,4 +1,4 @@
-"""Differences between what a device runs and what was rendered for it: by meaning, never by whitespace."""
+"""Differences between a device's running and its rendered files: by meaning, never by whitespace."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One difference: at ``place`` within ``file`` (a section, a path, a key), what is ``planned`` and what ``runs``.
+    """One difference at ``place`` within ``file`` (a section, a path, a key): the ``planned`` and the running text.
 
-    ``sections`` are the EOS sections, or the keys of a JSON path, above what differs; ``value`` is what runs as JSON
-    has it, for files that are JSON.
+    ``sections`` are the EOS sections, or the keys of a JSON path, above the difference; ``value`` is the running JSON
+    value, for files in JSON.
     """
 
     device: str
@@ -40,7 +40,7 @@ class Drift:
 
     @property
     def message(self) -> str:
-        """It in a sentence, without device and file."""
+        """The difference in a sentence, without device and file."""
         where = f"{self.place}: " if self.place else ""
         if self.kind is Difference.MISSING:
             return f"{where}{_shown(self.planned)} is planned and does not run"
@@ -49,10 +49,10 @@ class Drift:
         return f"{where}{_shown(self.planned)} is planned, {_shown(self.runs)} runs"
 
 
-Found = tuple[Difference, str, str, str, tuple[str, ...], Any]
+FileDifference = tuple[Difference, str, str, str, tuple[str, ...], Any]
 """A difference within a file: kind, place, planned, runs, sections, value."""
 
-Compare = Callable[[str, str], Iterable[Found]]
+Compare = Callable[[str, str], Iterable[FileDifference]]
 """Compares a file's rendered text with the running one. Raises ValueError for text that cannot be read."""
 
 
@@ -60,7 +60,7 @@ _LONGEST = 160
 
 
 def is_as_planned(planned: str, runs: str) -> bool:
-    """Whether two values are one, a placeholder standing for any secret and the form in which it is kept."""
+    """Whether two values are equal, a placeholder matching any secret in any stored form."""
     if planned == runs:
         return True
     parts = around(planned)

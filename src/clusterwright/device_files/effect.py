@@ -1,8 +1,8 @@
 """Effects of a changed file on its device while it is applied, and their tables.
 
-A table is data, inventory/effects/<system>.yaml: places of a file, what a change there does, the steps that bring it
-about, and the source of each. Its first entry that fits a place counts; a place that none fits is taken for a restart
-of a switch, and on a node for what nobody knows.
+A table is data, inventory/effects/<system>.yaml: places of a file, the effect of a change there, the steps of the
+system behind it, and the source of each. The first matching entry of a place counts; a place without one counts as a
+restart of a switch, and on a node as unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import yaml
 from clusterwright.data_files import folder
 
 BETWEEN = " > "
-"""Stands between the names of a place: ``interface Ethernet1 > mtu 9000``."""
+"""Separates the names of a place: ``interface Ethernet1 > mtu 9000``."""
 
 
 class Effect(IntEnum):
@@ -31,25 +31,25 @@ class Effect(IntEnum):
 
 
 class Consequence(NamedTuple):
-    """What a change at one place does: ``does`` in words, "" where nobody needs to hear of it."""
+    """The effect of a change at one place: ``does`` in words, "" for one not worth reporting."""
 
     effect: Effect
     does: str
 
 
 Effects = Callable[[str, bytes | None, bytes | None], tuple[Consequence, ...]]
-"""Judges the change of a file by its path on the device; None where it was not there before, or is not after.
+"""Rates the change of a file by its path on the device; None for content that is absent before or after the change.
 
-With LIVE traffic passes on: links that are wanted afterwards stay up, and sessions too, or come back gracefully within
-the time that neighbours keep their routes. What is not known to be so is RESTART.
+With LIVE traffic continues: wanted links stay up, and sessions too, or they come back gracefully within the time that
+neighbours keep their routes. Everything not known to be so is RESTART.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class KnownChange:
-    """An entry of a table. ``file`` and ``places`` are patterns of all of a path and a place.
+    """An entry of a table. ``file`` and ``places`` are patterns for a whole path and a whole place.
 
-    ``only_on_known_skus`` is SONiC's: its updater takes some places on hardware of its own list alone.
+    ``only_on_known_skus`` is for SONiC: its updater accepts some places only on hardware in its own list.
     """
 
     file: str
@@ -61,24 +61,24 @@ class KnownChange:
     only_on_known_skus: bool = False
 
     def fits(self, path: str, place: str) -> bool:
-        """Whether a change of this place of a file is meant."""
+        """Whether the entry covers a change of this place of a file."""
         return re.fullmatch(self.file, path) is not None and re.fullmatch(self.places, place) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class EffectTable:
-    """The effects of one system, and the answer for a place that no entry fits."""
+    """The effects of one system, and the answer for places without an entry."""
 
     system: str
     changes: tuple[KnownChange, ...]
     otherwise: str
 
     def has_file(self, path: str) -> bool:
-        """Whether an entry is about this file."""
+        """Whether an entry covers this file."""
         return any(re.fullmatch(entry.file, path) for entry in self.changes)
 
     def entry_of(self, path: str, place: str, *, known_sku: bool = True) -> KnownChange | None:
-        """The first entry that fits; None where nobody knows."""
+        """The first matching entry; None without one."""
         for entry in self.changes:
             if entry.fits(path, place) and (known_sku or not entry.only_on_known_skus):
                 return entry
@@ -88,14 +88,14 @@ class EffectTable:
         self, path: str, places: Iterable[str], unknown: Effect = Effect.RESTART
     ) -> tuple[Consequence, ...]:
         """The effects of changes at these places of a file, each answer once."""
-        consequences: dict[Consequence, None] = {}
+        consequences: list[Consequence] = []
         for place in places:
             entry = self.entry_of(path, place)
             if entry is None:
-                consequences[Consequence(unknown, f"{place or path}: {self.otherwise}")] = None
+                consequences.append(Consequence(unknown, f"{place or path}: {self.otherwise}"))
             else:
-                consequences[Consequence(entry.effect, entry.does)] = None
-        return tuple(consequences)
+                consequences.append(Consequence(entry.effect, entry.does))
+        return tuple(dict.fromkeys(consequences))
 
 
 @cache
@@ -103,8 +103,9 @@ def effect_table(system: str) -> EffectTable:
     """The table of inventory/effects/<system>.yaml."""
     data: dict[str, Any] = yaml.safe_load((folder("inventory") / "effects" / f"{system}.yaml").read_text("utf-8"))
     file = re.escape(data.get("file", ""))
-    changes = tuple(
-        KnownChange(
+    changes = []
+    for entry in data["changes"]:
+        change = KnownChange(
             file=entry.get("file", file),
             places=entry.get("places", ".*"),
             effect=Effect[entry["effect"].upper()],
@@ -113,17 +114,16 @@ def effect_table(system: str) -> EffectTable:
             source=data["sources"][entry["source"]],
             only_on_known_skus=entry.get("only_on_known_skus", False),
         )
-        for entry in data["changes"]
-    )
-    return EffectTable(data["system"], changes, data["otherwise"])
+        changes.append(change)
+    return EffectTable(data["system"], tuple(changes), data["otherwise"])
 
 
-# What tells items of a list apart, the best first.
+# Fields that identify items of a list, the best first.
 _NAMES = ("name", "peer_addr", "logicalID", "intfID", "id", "vlanID", "prefix")
 
 
 def json_places(before: Any, after: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """The places of two JSON documents that differ: keys, and names of items, one behind the other."""
+    """The differing places of two JSON documents: keys, and names of items, joined into paths."""
     if before == after:
         return
     if isinstance(before, list) and isinstance(after, list):
@@ -136,19 +136,19 @@ def json_places(before: Any, after: Any, path: tuple[str, ...] = ()) -> Iterator
         yield BETWEEN.join(path)
         return
     for key in sorted(before.keys() | after.keys()):
-        here = (*path, str(key))
+        key_path = (*path, str(key))
         if key in before and key in after:
-            yield from json_places(before[key], after[key], here)
+            yield from json_places(before[key], after[key], key_path)
         else:
-            yield BETWEEN.join(here)
+            yield BETWEEN.join(key_path)
 
 
 def _by_name(items: list[Any]) -> dict[str, Any] | None:
-    """The items by their names; None where they have none, or share one."""
+    """The items by their names; None for items without a name or with the same one."""
     if not all(isinstance(item, dict) for item in items):
         return None
     for key in _NAMES:
-        found = {str(item[key]): item for item in items if key in item}
-        if len(found) == len(items):
-            return found
+        by_name = {str(item[key]): item for item in items if key in item}
+        if len(by_name) == len(items):
+            return by_name
     return None

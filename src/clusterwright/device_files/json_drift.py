@@ -6,44 +6,58 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from clusterwright.device_files.drift import Difference, Found, as_text, is_as_planned
+from clusterwright.device_files.drift import Difference, FileDifference, as_text, is_as_planned
 
-# By which of its fields an entry of a list is told from the others, the first that all of them have.
+# Fields that identify an entry of a list; the first one common to all entries is used.
 _NAMES = ("name", "logicalID", "intfID", "id", "peer_addr", "prefix")
 
 
-def compare_json(planned: str, runs: str) -> Iterator[Found]:
-    """Values by their paths; entries of lists by name where they have one. Raises ValueError."""
+def compare_json(planned: str, runs: str) -> Iterator[FileDifference]:
+    """Compare values by their paths, and entries of lists by name if they have one. Raises ValueError."""
     yield from _values(json.loads(planned), json.loads(runs), ())
 
 
-def _values(planned: Any, runs: Any, path: tuple[str, ...]) -> Iterator[Found]:
+def _values(planned: Any, runs: Any, path: tuple[str, ...]) -> Iterator[FileDifference]:
     if isinstance(planned, dict) and isinstance(runs, dict):
         yield from _members(planned, runs, path, "")
         return
     if isinstance(planned, list) and isinstance(runs, list):
-        name = next((name for name in _NAMES if _tells_apart(name, planned) and _tells_apart(name, runs)), None)
+        name = _common_name(planned, runs)
         if name is not None:
             yield from _members(_by(name, planned), _by(name, runs), path, name)
             return
-    if planned != runs and not (isinstance(planned, str) and isinstance(runs, str) and is_as_planned(planned, runs)):
-        yield Difference.CHANGED, _shown(path), as_text(planned), as_text(runs), path, runs
+    if planned == runs:
+        return
+    if isinstance(planned, str) and isinstance(runs, str) and is_as_planned(planned, runs):
+        return
+    yield Difference.CHANGED, _shown(path), as_text(planned), as_text(runs), path, runs
 
 
-def _members(planned: dict[str, Any], runs: dict[str, Any], path: tuple[str, ...], name: str) -> Iterator[Found]:
+def _common_name(planned: list[Any], runs: list[Any]) -> str | None:
+    """The field that identifies the entries of both lists; None without one."""
+    for name in _NAMES:
+        if _is_unique(name, planned) and _is_unique(name, runs):
+            return name
+    return None
+
+
+def _members(
+    planned: dict[str, Any], runs: dict[str, Any], path: tuple[str, ...], name: str
+) -> Iterator[FileDifference]:
     for key, value in planned.items():
-        here = (*path, f"[{name}={key}]" if name else key)
+        member_path = (*path, f"[{name}={key}]" if name else key)
         if key not in runs:
-            yield Difference.MISSING, _shown(here), as_text(value), "", here, None
+            yield Difference.MISSING, _shown(member_path), as_text(value), "", member_path, None
         else:
-            yield from _values(value, runs[key], here)
+            yield from _values(value, runs[key], member_path)
     for key, value in runs.items():
         if key not in planned:
-            here = (*path, f"[{name}={key}]" if name else key)
-            yield Difference.UNEXPECTED, _shown(here), "", as_text(value), here, value
+            member_path = (*path, f"[{name}={key}]" if name else key)
+            yield Difference.UNEXPECTED, _shown(member_path), "", as_text(value), member_path, value
 
 
-def _tells_apart(name: str, entries: list[Any]) -> bool:
+def _is_unique(name: str, entries: list[Any]) -> bool:
+    """Whether every entry has a value of its own in the field ``name``."""
     if not entries or not all(isinstance(entry, dict) and name in entry for entry in entries):
         return False
     return len({as_text(entry[name]) for entry in entries}) == len(entries)

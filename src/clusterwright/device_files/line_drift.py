@@ -1,24 +1,24 @@
-"""Comparing texts line by line, for systems and files that have no other form."""
+"""Comparing texts line by line, for systems and files without another form."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
 
-from clusterwright.device_files.drift import Difference, Found, is_as_planned
+from clusterwright.device_files.drift import Difference, FileDifference, is_as_planned
 
 
-def compare_lines(planned: str, runs: str) -> Iterator[Found]:
-    """Any other file: its lines in their order, without comments, blank lines and spaces that say nothing."""
-    wanted, there = _lines(planned), _lines(runs)
-    for line in wanted:
-        if not any(is_as_planned(line, other) for other in there):
+def compare_lines(planned: str, runs: str) -> Iterator[FileDifference]:
+    """Compare lines in their order, without comments, blank lines and insignificant spaces."""
+    planned_lines, running_lines = _lines(planned), _lines(runs)
+    for line in planned_lines:
+        if not any(is_as_planned(line, running) for running in running_lines):
             yield Difference.MISSING, "", line, "", (), None
-    for line in there:
-        if not any(is_as_planned(other, line) for other in wanted):
+    for line in running_lines:
+        if not any(is_as_planned(expected, line) for expected in planned_lines):
             yield Difference.UNEXPECTED, "", "", line, (), None
-    common = [line for line in there if line in wanted]
-    places = [wanted.index(line) for line in dict.fromkeys(common)]
+    common = dict.fromkeys(line for line in running_lines if line in planned_lines)
+    places = [planned_lines.index(line) for line in common]
     if any(first > second for first, second in pairwise(places)):
         yield Difference.CHANGED, "", "its lines in their order", "another order", (), None
 

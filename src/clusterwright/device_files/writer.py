@@ -1,4 +1,4 @@
-"""Writers of devices' files: the devices that they apply to, and the files of each, or of all of a kind."""
+"""Writers of devices' files: the devices covered, and the files of each, or of a kind of device."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def _nothing(plan: Plan, of: Device | Kind) -> Iterator[Any]:
 
 
 class Writer(NamedTuple):
-    """Functions that write files: the ``kind`` of the artifacts, and whether a device has any (``applies``).
+    """Functions that write files of one ``kind``; ``applies`` tells whether a device has any.
 
-    ``for_device`` writes the files of a device alone, ``shared`` those of every node of a kind, ``on_switches`` those
+    ``for_device`` writes the files unique to a device, ``shared`` those of every node of a kind, ``on_switches`` those
     of every switch of a kind.
     """
 
@@ -32,7 +32,7 @@ class Writer(NamedTuple):
     on_switches: Callable[[Plan, SwitchKind], Iterable[SharedFile]] = _nothing
 
     def render(self, plan: Plan, device: Device) -> Iterator[Artifact]:
-        """All that a device has of it."""
+        """All files of a device by this writer."""
         kind = device_kind(plan, device)
         if kind is not None:
             for path, content, mode in self.of_kind(plan, kind):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
-from clusterwright.device_files.drift import Difference, Found
+from clusterwright.device_files.drift import Difference, FileDifference
 from clusterwright.packets.filters import Chain, InterfaceNumbers, Ruleset
 from clusterwright.packets.nft_file import read_nft
 from clusterwright.packets.tokens import Unreadable
@@ -13,7 +13,7 @@ from clusterwright.packets.tokens import Unreadable
 _Key = tuple[object, ...]
 
 
-def compare_nft(planned: str, runs: str) -> Iterator[Found]:
+def compare_nft(planned: str, runs: str) -> Iterator[FileDifference]:
     """The file against ``nft list ruleset``: tables, chains with their policies, and rules in their order.
 
     Raises ValueError for a rule whose meaning is not known.
@@ -45,7 +45,9 @@ def _chains(ruleset: Ruleset) -> dict[str, Chain]:
     return chains
 
 
-def _chain(name: str, planned: Chain, text: list[str], runs: Chain, running_text: list[str]) -> Iterator[Found]:
+def _chain(
+    name: str, planned: Chain, text: list[str], runs: Chain, running_text: list[str]
+) -> Iterator[FileDifference]:
     if (planned.hook, planned.priority) != (runs.hook, runs.priority):
         yield Difference.CHANGED, name, _hook(planned), _hook(runs), (), None
     if planned.policy != runs.policy:

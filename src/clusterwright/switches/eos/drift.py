@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from clusterwright.device_files.drift import Difference, Found, is_as_planned
+from clusterwright.device_files.drift import Difference, FileDifference, is_as_planned
 from clusterwright.switches.eos.reader.normal_form import is_default, normal_form
 from clusterwright.switches.eos.reader.sections import LineTree, lines_of
 
@@ -17,7 +17,7 @@ _ONE_VALUE = re.compile(r"(description|mtu|speed|error-correction encoding|servi
 ACL_STEP = 10  # EOS numbers entries that have no number by tens
 
 
-def compare_eos(planned: str, runs: str) -> Iterator[Found]:
+def compare_eos(planned: str, runs: str) -> Iterator[FileDifference]:
     """EOS text section by section; order counts in access lists alone, where EOS numbers each entry."""
     yield from _sections(_as_taken(eos_tree(normal_form(planned))), eos_tree(normal_form(runs)), ())
 
@@ -52,7 +52,7 @@ def _numbered(entries: LineTree) -> LineTree:
     return numbered
 
 
-def _sections(planned: LineTree, runs: LineTree, above: tuple[str, ...]) -> Iterator[Found]:
+def _sections(planned: LineTree, runs: LineTree, above: tuple[str, ...]) -> Iterator[FileDifference]:
     place = " / ".join(above)
     missing = [line for line in planned if line not in runs]
     unexpected = [line for line in runs if line not in planned]
@@ -106,17 +106,17 @@ def _says_of_the_same(one: str, other: str) -> bool:
     return len(first) == len(second) > 1 and first[:-1] == second[:-1]
 
 
-def compare_sysctl(planned: str, runs: str) -> Iterator[Found]:
+def compare_sysctl(planned: str, runs: str) -> Iterator[FileDifference]:
     """The planned keys of sysctl.d against ``sysctl -a`` or a file; other running keys are the kernel's own."""
     yield from _keys(_values(planned, "="), _values(runs, "="), only_planned=True)
 
 
-def compare_variables(planned: str, runs: str) -> Iterator[Found]:
+def compare_variables(planned: str, runs: str) -> Iterator[FileDifference]:
     """``NAME=value`` lines, as nccl.conf has them."""
     yield from _keys(_values(planned, "="), _values(runs, "="), only_planned=False)
 
 
-def compare_options(planned: str, runs: str) -> Iterator[Found]:
+def compare_options(planned: str, runs: str) -> Iterator[FileDifference]:
     """``name value`` lines, as opensm.conf has them."""
     yield from _keys(_values(planned, None), _values(runs, None), only_planned=False)
 
@@ -134,7 +134,7 @@ def _values(text: str, between: str | None) -> dict[str, str]:
     return values
 
 
-def _keys(planned: Mapping[str, str], runs: Mapping[str, str], *, only_planned: bool) -> Iterator[Found]:
+def _keys(planned: Mapping[str, str], runs: Mapping[str, str], *, only_planned: bool) -> Iterator[FileDifference]:
     for key, value in planned.items():
         if key not in runs:
             yield Difference.MISSING, key, value, "", (), None

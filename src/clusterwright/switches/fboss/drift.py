@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from clusterwright.device_files.drift import Compare, Found
+from clusterwright.device_files.drift import Compare, FileDifference
 from clusterwright.device_files.json_drift import compare_json
 from clusterwright.switches.fboss.reader.defaults import (
     AGENT_DEFAULTS,
@@ -18,7 +18,7 @@ from clusterwright.switches.fboss.reader.normal_form import normal_form
 
 
 def _comparison(defaults: Defaults) -> Compare:
-    def compare(planned: str, runs: str) -> Iterator[Found]:
+    def compare(planned: str, runs: str) -> Iterator[FileDifference]:
         wanted, there = (without_defaults(json.loads(normal_form(text)), defaults) for text in (planned, runs))
         yield from compare_json(json.dumps(wanted), json.dumps(there))
 

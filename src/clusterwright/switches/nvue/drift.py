@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterwright.device_files.drift import Difference, Found
+from clusterwright.device_files.drift import Difference, FileDifference
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.placeholder import PLACEHOLDER
 from clusterwright.switches.nvue.reader.defaults import is_all_default, one_word
@@ -21,7 +21,7 @@ _HIDDEN = ("$nvsec$", "$6$", "$y$")  # a secret that NVUE encrypted, passwords t
 _Path = tuple[str, ...]
 
 
-def compare_nvue(planned: str, runs: str) -> Iterator[Found]:
+def compare_nvue(planned: str, runs: str) -> Iterator[FileDifference]:
     """Objects and values by their paths. Raises ValueError."""
     try:
         planned, runs = normal_form(planned), normal_form(runs)
@@ -37,7 +37,7 @@ def compare_nvue(planned: str, runs: str) -> Iterator[Found]:
     yield from _compare(wanted, running, ())
 
 
-def _compare(planned: Object, runs: Object, path: _Path) -> Iterator[Found]:
+def _compare(planned: Object, runs: Object, path: _Path) -> Iterator[FileDifference]:
     if not planned.below and not runs.below:
         if not _is_same(planned.value, runs.value):
             yield Difference.CHANGED, shown(path), planned.value, runs.value, path, runs.value

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clusterwright.device_files.drift import Found
+from clusterwright.device_files.drift import FileDifference
 from clusterwright.device_files.json_drift import compare_json
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.sonic.reader.defaults import in_one_case, is_default
@@ -31,7 +31,7 @@ _COUNTERS = frozenset(("ACL", "PORT_PHY_ATTR", "PFCWD", "PG_DROP", "RIF", "PORT"
 _UNORDERED = frozenset({"ports", "services", "MATCHES", "BIND_POINTS", "ACTIONS", "ecmp_hash", "lag_hash", "search"})
 
 
-def compare_sonic(planned: str, runs: str) -> Iterator[Found]:
+def compare_sonic(planned: str, runs: str) -> Iterator[FileDifference]:
     """Tables, rows and fields by their paths. Raises ValueError for anything but an object of tables."""
     wanted, there = all_tables_of(normal_form(planned)), all_tables_of(normal_form(runs))
     aliases = {
