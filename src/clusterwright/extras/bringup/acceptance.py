@@ -1,4 +1,4 @@
-"""The acceptance plan of a group: which steps, in which order."""
+"""The acceptance plan of a group: its ordered steps."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from clusterwright.given_file import read_given
 
 if TYPE_CHECKING:
     from clusterwright.extras.bringup.steps import AcceptanceLimits
-    from clusterwright.extras.bringup.verdict import Judgement
+    from clusterwright.extras.bringup.verdict import CheckedReport
     from clusterwright.plan.model import Plan
 
 _EXIT_FAILED = 1
@@ -49,7 +49,7 @@ def bringup(
     bandwidth: float,
     collective: float,
 ) -> int:
-    """Writes the ordered acceptance plan of a group of SPEC, or judges what its steps reported.
+    """Writes the ordered acceptance plan of a group of SPEC, or checks the reports of its steps.
 
     Thresholds are computed from link rates and headers. More reports may follow the first one: --judge
     ibqueryerrors=FILE perftest=FILE.
@@ -64,7 +64,7 @@ def bringup(
     plan, _ = plan_with_findings(spec)
     limits = AcceptanceLimits(minutes, bandwidth, collective)
     if judge or reports:
-        return _judge(plan, group, (*judge, *reports), limits, form)
+        return _check_reports(plan, group, (*judge, *reports), limits, form)
     if group is None:
         raise ClusterwrightError("Name the group to accept with --group, for example a scalable unit or a pod.")
     plans = acceptance_plans(plan, group, limits)
@@ -76,40 +76,40 @@ def bringup(
     return 0
 
 
-def _judge(plan: Plan, group: str | None, reports: tuple[str, ...], limits: AcceptanceLimits, form: str) -> int:
+def _check_reports(plan: Plan, group: str | None, reports: tuple[str, ...], limits: AcceptanceLimits, form: str) -> int:
     from clusterwright.plan.pod_names import group_named
 
     group = None if group is None else group_named(plan, group)
-    judgements = [_judged(plan, group, report, limits) for report in reports]
+    checked_reports = [_checked_report(plan, group, report, limits) for report in reports]
     if form == "json":
-        click.echo(json.dumps([{**asdict(judgement), "holds": judgement.holds} for judgement in judgements], indent=1))
+        click.echo(json.dumps([{**asdict(checked), "holds": checked.holds} for checked in checked_reports], indent=1))
     else:
-        for judgement in judgements:
-            click.echo("\n".join(_verdict_lines(judgement)))
-    return 0 if all(judgement.holds for judgement in judgements) else _EXIT_FAILED
+        for checked in checked_reports:
+            click.echo("\n".join(_verdict_lines(checked)))
+    return 0 if all(checked.holds for checked in checked_reports) else _EXIT_FAILED
 
 
-def _judged(plan: Plan, group: str | None, report: str, limits: AcceptanceLimits) -> Judgement:
-    from clusterwright.extras.bringup.judge_bandwidth import judge_bandwidth
-    from clusterwright.extras.bringup.judge_counters import judge_counters
+def _checked_report(plan: Plan, group: str | None, report: str, limits: AcceptanceLimits) -> CheckedReport:
+    from clusterwright.extras.bringup.check_bandwidth import check_bandwidth
+    from clusterwright.extras.bringup.check_counters import check_counters
     from clusterwright.extras.bringup.verdict import UnreadableReportError
 
-    judges = {"ibqueryerrors": judge_counters, "perftest": judge_bandwidth}
+    checkers = {"ibqueryerrors": check_counters, "perftest": check_bandwidth}
     tool, equals, name = report.partition("=")
-    if not equals or tool not in judges:
-        raise ClusterwrightError(f'"{report}" names no report. Write TOOL=FILE; tools are {", ".join(judges)}.')
+    if not equals or tool not in checkers:
+        raise ClusterwrightError(f'"{report}" names no report. Write TOOL=FILE; tools are {", ".join(checkers)}.')
     try:
         text = read_given(Path(name)).decode("utf-8", "backslashreplace")
     except ClusterwrightError as error:
         raise UnreadableReportError(str(error)) from error
-    return judges[tool](plan, group, text, name, limits)
+    return checkers[tool](plan, group, text, name, limits)
 
 
-def _verdict_lines(judgement: Judgement) -> Iterator[str]:
-    yield f"{judgement.tool}: {judgement.summary}"
-    for verdict in judgement.verdicts:
+def _verdict_lines(checked: CheckedReport) -> Iterator[str]:
+    yield f"{checked.tool}: {checked.summary}"
+    for verdict in checked.verdicts:
         if verdict.reasons:
             yield f"  FAILED {verdict.subject}" + (f"  (cable {verdict.cable})" if verdict.cable else "")
             yield from (f"         {reason}" for reason in verdict.reasons)
-        elif verdict.remarks and judgement.tool == "ibqueryerrors":
+        elif verdict.remarks and checked.tool == "ibqueryerrors":
             yield f"  note   {verdict.subject}: {', '.join(verdict.remarks)}"

@@ -16,7 +16,7 @@ from clusterwright.plan.chips import chips_of
 from clusterwright.plan.model import IbSubnet, Plan
 from clusterwright.spec.infiniband import UFM
 
-# What ibnetdiscover and iblinkinfo call the data rate of a four-lane port (infiniband-diags, IBTA speed names).
+# Data rates of a four-lane port in the output of ibnetdiscover and iblinkinfo (infiniband-diags, IBTA speed names).
 SPEED_NAMES = {40: "QDR", 56: "FDR", 100: "EDR", 200: "HDR", 400: "NDR", 800: "XDR"}
 
 
@@ -35,13 +35,13 @@ def last_step(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class Scanner:
-    """Where programs look at one subnet of a unit's fabric: its manager's host, by the adapter there."""
+    """The vantage point of diagnostics on one subnet of a unit's fabric: an adapter of the subnet manager's host."""
 
     host: str
     adapter: str
-    """Options that choose the adapter and name switches."""
+    """Options to select the adapter and to name switches."""
     port: str
-    """Options that choose the adapter alone."""
+    """Options to select the adapter."""
     file: str
     """The name of files of the subnet, without their suffix."""
 
@@ -64,12 +64,14 @@ def _scanners(plan: Plan, unit: BringupUnit) -> list[Scanner]:
 
 
 def _adapter(plan: Plan, host: str, subnet: IbSubnet) -> str:
-    """The RDMA device by which a host reaches a subnet."""
+    """The RDMA device of a host on a subnet."""
     model = plan.spec.catalogue[plan.by_name[host].model]
     nics = chain.from_iterable(group.nics for group in model.nic_groups)
     devices = {nic.interface: nic.rdma_device for nic in nics}
     ports = [cable.a.port for cable in plan.cables_of[host] if cable.b.device in subnet.switches]
-    return next((devices.get(port) or port for port in ports), "its adapter there")
+    if not ports:
+        return "its adapter there"
+    return devices.get(ports[0]) or ports[0]
 
 
 def _cabling(plan: Plan, unit: BringupUnit, scanners: Sequence[Scanner]) -> Step:
@@ -125,29 +127,23 @@ def _firmware_of_switches(scan: Scanner) -> str:
 def counters_step(
     unit: BringupUnit, limits: AcceptanceLimits, scanners: Sequence[Scanner], key: str, title: str
 ) -> Step:
-    """Clear, wait or load, read and judge the error counters."""
-    judge = f"clusterwright bringup SPEC --group {unit.group} --minutes {limits.minutes} --judge"
+    """Clear the error counters, wait or load the fabric, read and check them."""
+    check = f"clusterwright bringup SPEC --group {unit.group} --minutes {limits.minutes} --judge"
     files = " --judge ".join(f"ibqueryerrors={scan.file}.ibqueryerrors" for scan in scanners)
-    at_rest = key == "ports"
-    before = (
-        (
-            *(Command(scan.host, f"ibqueryerrors --clear-errors --clear-counts {scan.adapter}") for scan in scanners),
-            Command(scanners[0].host, f"sleep {limits.minutes * 60}"),
-        )
-        if at_rest
-        else ()
-    )
+    commands: list[Command] = []
+    is_at_rest = key == "ports"
+    if is_at_rest:
+        clear = "ibqueryerrors --clear-errors --clear-counts"
+        commands += [Command(scan.host, f"{clear} {scan.adapter}") for scan in scanners]
+        commands.append(Command(scanners[0].host, f"sleep {limits.minutes * 60}"))
+    for scan in scanners:
+        line = f"ibqueryerrors --details {scan.adapter} > {scan.file}.ibqueryerrors"
+        commands.append(Command(scan.host, line))
+    commands.append(Command("where the spec is", f"{check} {files}"))
     return Step(
         key=key,
         title=title,
-        commands=(
-            *before,
-            *(
-                Command(scan.host, f"ibqueryerrors --details {scan.adapter} > {scan.file}.ibqueryerrors")
-                for scan in scanners
-            ),
-            Command("where the spec is", f"{judge} {files}"),
-        ),
+        commands=tuple(commands),
         must_hold=(
             "no port beyond these limits",
             f"{', '.join(SIDE_EFFECTS)} are shown without a verdict: they mark what happened elsewhere",
@@ -161,7 +157,7 @@ def counters_step(
 
 
 def counter_thresholds(speeds_gbps: Iterable[int], limits: AcceptanceLimits) -> Iterator[Threshold]:
-    """The limits of each counter, for each speed where they depend on it."""
+    """The limits of each counter; those of bit errors for each link speed."""
     thresholds_by_speed = by_speed(speeds_gbps, limits.minutes)
     for speed, of_speed in thresholds_by_speed.items():
         place = f" at {speed} Gb/s" if len(thresholds_by_speed) > 1 else ""
@@ -169,7 +165,6 @@ def counter_thresholds(speeds_gbps: Iterable[int], limits: AcceptanceLimits) -> 
             yield Threshold(
                 name=f"{name}{place}", relation="≤", value=of_speed[name].most, unit="", formula=of_speed[name].formula
             )
+    of_any_speed = next(iter(thresholds_by_speed.values()))
     for name in NEVER:
-        yield Threshold(
-            name=name, relation="≤", value=0, unit="", formula=next(iter(thresholds_by_speed.values()))[name].formula
-        )
+        yield Threshold(name=name, relation="≤", value=0, unit="", formula=of_any_speed[name].formula)

@@ -6,62 +6,64 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
+from clusterwright.extras.bringup.paths import CabledPaths, SwitchPath
 from clusterwright.extras.bringup.steps import Round, tournament
 from clusterwright.extras.bringup.unit import BringupUnit
-from clusterwright.extras.bringup.ways import CabledPaths, Way
 from clusterwright.intent.node_nics import HostNic
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """Two NICs of one rail: ``server`` and ``client`` are nodes. ``way`` leads from switch to switch between them."""
+    """Two NICs of one rail: ``server`` and ``client`` are nodes. ``path`` leads from switch to switch between them."""
 
     server: str
     near: HostNic
     client: str
     far: HostNic
-    way: Way
+    path: SwitchPath
 
 
 def together(unit: BringupUnit) -> tuple[Round, ...]:
-    """Rounds of nodes that have the same switch on every rail: each with each other one, all rails at once."""
+    """Rounds of pairs of nodes with the same switch on every rail: every pair once, all rails at once."""
     schedules = [tournament(names) for names in _classes(unit)]
     return tuple(tuple(chain(*rounds)) for rounds in zip_longest(*schedules, fillvalue=()))
 
 
-def across(unit: BringupUnit, ways: CabledPaths) -> tuple[tuple[Test, ...], ...]:
+def across(unit: BringupUnit, paths: CabledPaths) -> tuple[tuple[Test, ...], ...]:
     """Rounds of tests between nodes with different switches: a node of every rack with one of every other rack.
 
-    The nodes of a rack take turns. Two tests run at once only where no path of one has a cable of a path of the other.
+    The nodes of a rack take turns. Two tests of a round have no possible cable in common.
     """
     classes = {names[0]: names for names in _classes(unit)}
     waves: list[tuple[Test, ...]] = []
     for turn, pairs in enumerate(tournament(list(classes))):
         waiting = []
-        for one, other in pairs:
-            server, client = (classes[name][turn % len(classes[name])] for name in (one, other))
-            waiting += list(tests_of(unit, ways, server, client))
+        for first, second in pairs:
+            server, client = (classes[name][turn % len(classes[name])] for name in (first, second))
+            waiting += list(tests_of(unit, paths, server, client))
         while waiting:
-            taken: set[tuple[str, str]] = set()
-            now, later = [], []
+            used_hops: set[tuple[str, str]] = set()
+            wave: list[Test] = []
+            colliding: list[Test] = []
             for test in waiting:
-                if taken & test.way.hops:
-                    later.append(test)
+                if used_hops & test.path.hops:
+                    colliding.append(test)
                 else:
-                    taken |= test.way.hops
-                    now.append(test)
-            waves.append(tuple(now))
-            waiting = later
+                    used_hops |= test.path.hops
+                    wave.append(test)
+            waves.append(tuple(wave))
+            waiting = colliding
     return tuple(waves)
 
 
-def tests_of(unit: BringupUnit, ways: CabledPaths, server: str, client: str) -> Iterator[Test]:
-    """The tests of two nodes: one for each rail on which both have a NIC in service."""
-    far = {nic.interface: nic for nic in unit.nics[client]}
+def tests_of(unit: BringupUnit, paths: CabledPaths, server: str, client: str) -> Iterator[Test]:
+    """The tests of two nodes: one for each rail with NICs in service on both."""
+    client_nics = {nic.interface: nic for nic in unit.nics[client]}
     for nic in unit.nics[server]:
-        other = far.get(nic.interface)
-        if other is not None:
-            yield Test(server=server, near=nic, client=client, far=other, way=ways.way(nic.switch, other.switch))
+        client_nic = client_nics.get(nic.interface)
+        if client_nic is not None:
+            path = paths.path(nic.switch, client_nic.switch)
+            yield Test(server=server, near=nic, client=client, far=client_nic, path=path)
 
 
 def _classes(unit: BringupUnit) -> list[list[str]]:

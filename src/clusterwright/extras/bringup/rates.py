@@ -4,7 +4,7 @@ A link's rate (200, 400 Gb/s) excludes line coding and forward error correction:
 signal 4 × 106.25 Gb/s, of which RS(544,514) and 256b/257b leave 425 × 514/544 × 256/257 = 400 Gb/s (IEEE 802.3,
 clauses 91 and 119; InfiniBand HDR and NDR use the same codes). Only headers are still to be paid.
 
-Beside it, how many errors a healthy port may count while it is watched.
+Also the number of errors on a healthy port in a period.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RDMA_MTUS = (4096, 2048, 1024, 512, 256)  # bytes; InfiniBand Architecture Speci
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The best payload rate of one link; ``formula`` shows where it comes from."""
+    """The best payload rate of one link; ``formula`` shows its computation."""
 
     gbps: float
     mtu_bytes: int
@@ -40,7 +40,7 @@ class Payload:
 def payload_rate(fabric: Fabric, speed_gbps: int, version: int) -> Payload:
     """The payload of full-size RDMA packets on a link of ``speed_gbps``; ``version`` is the IP version, 0 for none.
 
-    Raises ValueError when the fabric's MTU has no room for the smallest RDMA packet.
+    Raises ValueError for a fabric MTU below the smallest RDMA packet.
     """
     if fabric.technology == "infiniband":
         overhead = INFINIBAND_HEADER_BYTES
@@ -61,7 +61,7 @@ def payload_rate(fabric: Fabric, speed_gbps: int, version: int) -> Payload:
 
 
 def ring_bus_gb_per_s(payload: Payload, rings: int) -> float:
-    """The best bus bandwidth, in GB/s, of ``rings`` parallel rings that each leave a node by a NIC of its own.
+    """The best bus bandwidth, in GB/s, of ``rings`` parallel rings, each over a NIC of its own in every node.
 
     In nccl-tests' words (doc/PERFORMANCE.md) the bus bandwidth of a ring all-reduce or all-gather is the rate at which
     each rank sends, so that it compares with the link.
@@ -81,21 +81,21 @@ _ORIGIN = {
     PLAIN_BER: "the most that the InfiniBand specification allows",
 }
 
-# Each bit error at most spoils a symbol and the packet around it.
+# A bit error corrupts at most one symbol and its packet.
 OF_BIT_ERRORS = ("SymbolErrorCounter", "PortRcvErrors")
-# Credits keep InfiniBand from dropping, and links that are up stay up: a healthy port has no reason to count these.
+# With credit-based flow control InfiniBand drops nothing, and links stay up: these stay 0 on a healthy port.
 NEVER = (
     "LinkErrorRecoveryCounter", "LinkDownedCounter", "LocalLinkIntegrityErrors", "ExcessiveBufferOverrunErrors",
     "PortXmitDiscards", "PortXmitConstraintErrors", "PortRcvConstraintErrors", "VL15Dropped", "QP1Dropped",
 )  # fmt: skip
-# Marks of what happened elsewhere (a packet spoilt upstream, a multicast packet without takers, a receiver that was
+# Effects of events elsewhere (a packet corrupted upstream, a multicast packet without receivers, a receiver that was
 # busy): ibqueryerrors calls them side effects, and they are shown without a verdict.
 SIDE_EFFECTS = ("PortRcvRemotePhysicalErrors", "PortRcvSwitchRelayErrors", "PortXmitWait")
 
 
 @dataclass(frozen=True, slots=True)
 class CounterLimit:
-    """The most that a counter may show after the watch; ``formula`` says why."""
+    """The highest allowed count after the watch; ``formula`` shows its computation."""
 
     counter: str
     most: int
@@ -103,7 +103,7 @@ class CounterLimit:
 
 
 def counter_limits(speed_gbps: int, minutes: int) -> Mapping[str, CounterLimit]:
-    """The limits of an InfiniBand port of ``speed_gbps`` that was watched for ``minutes``, by counter."""
+    """The limits of an InfiniBand port of ``speed_gbps`` over ``minutes``, by counter."""
     most, formula = bit_errors(speed_gbps, minutes)
     limits = [CounterLimit(name, most, formula) for name in OF_BIT_ERRORS]
     limits += [CounterLimit(name, 0, "flow control drops nothing, and a link stays up") for name in NEVER]
@@ -111,7 +111,7 @@ def counter_limits(speed_gbps: int, minutes: int) -> Mapping[str, CounterLimit]:
 
 
 def bit_errors(speed_gbps: int, minutes: int) -> tuple[int, str]:
-    """The bit errors that a link in order makes at most in ``minutes``, and the formula."""
+    """The most bit errors on a healthy link in ``minutes``, and the formula."""
     ratio = CORRECTED_BER if speed_gbps >= FIRST_CORRECTED_GBPS else PLAIN_BER
     most = floor(speed_gbps * 1e9 * minutes * 60 * ratio)
     return most, f"{speed_gbps} Gb/s × {minutes} min × a bit error ratio of {ratio:g} ({_ORIGIN[ratio]}), rounded down"

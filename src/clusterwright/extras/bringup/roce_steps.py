@@ -33,13 +33,14 @@ def _platforms(plan: Plan, unit: BringupUnit) -> list[SwitchSystem]:
     return [SYSTEMS[system] for system in sorted(system_names & SYSTEMS.keys())]
 
 
-def _asked(platform: SwitchSystem, commands: Iterable[str] | Unsupported) -> Iterator[Command]:
-    """The commands for every switch of a platform, or why there are none."""
-    who = f"every {systems()[platform.system].title} switch"
+def _switch_commands(platform: SwitchSystem, commands: Iterable[str] | Unsupported) -> Iterator[Command]:
+    """The commands for every switch of a platform, or a comment with the reason for none."""
+    where = f"every {systems()[platform.system].title} switch"
     if isinstance(commands, Unsupported):
-        yield Command(who, f"# {commands.reason}")
-    else:
-        yield from (Command(who, line) for line in commands)
+        yield Command(where, f"# {commands.reason}")
+        return
+    for line in commands:
+        yield Command(where, line)
 
 
 def _interfaces(unit: BringupUnit) -> str:
@@ -50,7 +51,7 @@ def _cabling(plan: Plan, unit: BringupUnit) -> Step:
     nics = sum(len(nics) for nics in unit.nics.values())
     on_switches: list[Command] = []
     for platform in _platforms(plan, unit):
-        on_switches += _asked(platform, platform.probes.neighbours)
+        on_switches += _switch_commands(platform, platform.probes.neighbours)
     return Step(
         key="cabling",
         title="Cabling",
@@ -98,10 +99,20 @@ def _counters(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits, key: str,
     pattern = "|".join(["rx_crc_errors_phy", "rx_symbol_err_phy", *never, "prio[0-7]_pause"])
     on_switches: list[Command] = []
     for platform in _platforms(plan, unit):
-        on_switches += _asked(platform, platform.probes.counters)
-    instruction = ""
+        on_switches += _switch_commands(platform, platform.probes.counters)
+    must_hold = [
+        f"every Speed is {speed * 1000}Mb/s",
+        "no counter beyond these limits between two readings",
+    ]
     if pauses:
-        instruction = f"{pauses} are compared before and after: at rest they stand still, under load they may count"
+        must_hold.append(f"{pauses} are compared before and after: at rest they stand still, under load they may count")
+    thresholds = [
+        Threshold(name=name, relation="≤", value=most, unit="", formula=formula)
+        for name in ("rx_crc_errors_phy", "rx_symbol_err_phy")
+    ]
+    for name in never:
+        formula_of_never = "a lossless class drops nothing"
+        thresholds.append(Threshold(name=name, relation="≤", value=0, unit="", formula=formula_of_never))
     return Step(
         key=key,
         title=title,
@@ -113,23 +124,10 @@ def _counters(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits, key: str,
             ),
             *on_switches,
         ),
-        must_hold=(
-            f"every Speed is {speed * 1000}Mb/s",
-            "no counter beyond these limits between two readings",
-            *([instruction] if instruction else []),
-        ),
+        must_hold=tuple(must_hold),
         otherwise=(
             "Errors of one link: clean and reseat both ends, then swap the cable. Discards in the lossless priority:"
             " compare the buffer and PFC lines of both ends with what was rendered."
         ),
-        thresholds=(
-            *(
-                Threshold(name=name, relation="≤", value=most, unit="", formula=formula)
-                for name in ("rx_crc_errors_phy", "rx_symbol_err_phy")
-            ),
-            *(
-                Threshold(name=name, relation="≤", value=0, unit="", formula="a lossless class drops nothing")
-                for name in never
-            ),
-        ),
+        thresholds=tuple(thresholds),
     )

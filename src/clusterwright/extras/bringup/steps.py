@@ -1,6 +1,6 @@
-"""The steps of an acceptance plan as data; how they are printed is not decided here.
+"""The steps of an acceptance plan as data, independent of their output format.
 
-Rounds say which nodes are paired when: everybody with everybody else, nobody twice in a round.
+A round is a set of pairs without a common node; all rounds together hold every pair once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Round = tuple[tuple[str, str], ...]
 def tournament(names: Sequence[str]) -> tuple[Round, ...]:
     """Rounds of pairs by the circle method: with n names, n - 1 rounds (n when odd: one rests in each round).
 
-    A NIC has one port of a leaf to itself, so within a round no switch port towards a node is shared.
+    Each NIC has a leaf port of its own, so the tests of a round share no switch port to a node.
     """
     if len(names) < 2:
         return ()
@@ -23,14 +23,14 @@ def tournament(names: Sequence[str]) -> tuple[Round, ...]:
     for _ in range(len(seats) - 1):
         half = len(seats) // 2
         pairs = zip(seats[:half], reversed(seats[half:]), strict=True)
-        rounds.append(tuple((one, other) for one, other in pairs if one is not None and other is not None))
+        rounds.append(tuple((first, second) for first, second in pairs if first is not None and second is not None))
         seats = [seats[0], seats[-1], *seats[1:-1]]
     return tuple(rounds)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command, and its machine; ``where`` may stand for several (``every node``)."""
+    """A command, and its machine or machines (``every node``)."""
 
     where: str
     line: str
@@ -38,7 +38,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A figure that must hold: at most or at least ``value`` of ``unit``, and how it was computed."""
+    """A required figure: at most or at least ``value`` of ``unit``, and its computation."""
 
     name: str
     relation: str
@@ -77,12 +77,12 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceLimits:
-    """The operator's choices: how long counters are watched, and the demanded shares of the computed ceilings.
+    """The operator's choices: the watch period of counters, and the required shares of the computed ceilings.
 
-    ``bandwidth`` is the share of a pair's payload rate. A lane that is lost or a speed step halves a link, so that any
-    share above one half tells a degraded link from a good one; the rest allows for start-up and
-    acknowledgements. ``collective`` is the share of a ring's ceiling: the published aim is 90 per cent and more of the
-    expected AllGather bandwidth (Building Meta's GenAI Infrastructure, 2024).
+    ``bandwidth`` is the share of a pair's payload rate. A lost lane or speed step halves a link, so any share above one
+    half separates degraded links from good ones; the rest allows for start-up and acknowledgements. ``collective`` is
+    the share of a ring's ceiling: the published aim is 90 per cent and more of the expected AllGather bandwidth
+    (Building Meta's GenAI Infrastructure, 2024).
     """
 
     minutes: int = 60

@@ -42,7 +42,7 @@ def _step(step: Step, *, markdown: bool) -> Iterator[str]:
 
 
 def _limits(thresholds: Sequence[Threshold]) -> Iterator[str]:
-    """Thresholds that share a value and a formula on one line."""
+    """Thresholds, those of equal value and formula on one line."""
     groups: dict[tuple[str, str], list[Threshold]] = {}
     for threshold in thresholds:
         bound = f"{threshold.relation} {threshold.value:,.6g} {threshold.unit}".rstrip()
@@ -56,7 +56,7 @@ def _rounds(rounds: Sequence[Round], indent: str) -> Iterator[str]:
         return
     yield ""
     for number, pairs in enumerate(rounds[:SHOWN_ROUNDS], 1):
-        shown = ", ".join(f"{one} – {other}" for one, other in pairs)
+        shown = ", ".join(f"{first} – {second}" for first, second in pairs)
         yield f"{indent}round {number}: {shown}"
     if len(rounds) > SHOWN_ROUNDS:
         yield f"{indent}… and {len(rounds) - SHOWN_ROUNDS} more rounds (--format json)"

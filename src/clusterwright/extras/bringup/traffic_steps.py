@@ -1,4 +1,4 @@
-"""Steps that load the fabric: bandwidth of pairs, a ring on each rail, rings over the whole unit."""
+"""Load tests of the fabric: bandwidth of pairs, a ring on each rail, rings over the whole unit."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from clusterwright.extras.bringup.matrix import Test, across, tests_of, together
+from clusterwright.extras.bringup.paths import CabledPaths, Share, SwitchPath, share_of
 from clusterwright.extras.bringup.rates import Payload, payload_rate, ring_bus_gb_per_s
 from clusterwright.extras.bringup.steps import AcceptanceLimits, Command, Step, Threshold
 from clusterwright.extras.bringup.unit import BringupUnit
-from clusterwright.extras.bringup.ways import CabledPaths, Share, Way, share_of
 from clusterwright.intent.node_nics import HostNic
 from clusterwright.intent.traffic_classes import data_class_of, traffic_class_byte
 from clusterwright.plan.model import Plan
@@ -48,19 +48,19 @@ def pair_threshold(payload: Payload, limits: AcceptanceLimits) -> Threshold:
 
 def bandwidth_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Iterator[Step]:
     """Pairs under the same switches, then pairs between switches; nothing for a single node."""
-    ways = CabledPaths(plan, unit.fabric.name)
+    paths = CabledPaths(plan, unit.fabric.name)
     rounds = together(unit)
     if rounds:
         server, client = rounds[0][0]
-        asked = pair_threshold(unit_payload(unit), limits)
+        threshold = pair_threshold(unit_payload(unit), limits)
         yield Step(
             key="bandwidth",
             title=f"Bandwidth of every pair under the same switches, {unit.rails} rails at once: {_count(rounds)}",
             commands=tuple(
-                chain.from_iterable(_commands(plan, unit, test) for test in tests_of(unit, ways, server, client))
+                chain.from_iterable(_commands(plan, unit, test) for test in tests_of(unit, paths, server, client))
             ),
             must_hold=(
-                f"every pair of every round: {asked}",
+                f"every pair of every round: {threshold}",
                 _ONE_TEST,
                 _agrees(unit),
             ),
@@ -69,10 +69,10 @@ def bandwidth_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> 
                 " One slow pair: look at the path between the two."
                 " One slow node on all rails: look at its CPU and BIOS."
             ),
-            thresholds=(asked,),
+            thresholds=(threshold,),
             rounds=rounds,
         )
-    waves = across(unit, ways)
+    waves = across(unit, paths)
     if waves:
         speeds = {_slowest(unit, test) for test in chain.from_iterable(waves)}
         version = unit.nics[unit.nodes[0].name][0].version
@@ -82,7 +82,7 @@ def bandwidth_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> 
             title=f"Bandwidth between switches, a pair of NICs for every two on each rail: {_count(waves)}",
             commands=tuple(_commands(plan, unit, waves[0][0])),
             must_hold=(
-                *(f"every pair of every round: {asked}" for asked in limits_of),
+                *(f"every pair of every round: {threshold}" for threshold in limits_of),
                 _NO_CABLE_SHARED,
                 _agrees(unit),
             ),
@@ -104,7 +104,7 @@ def _count(rounds: Sequence[object]) -> str:
 
 def _slowest(unit: BringupUnit, test: Test) -> int:
     """The slowest cable of a test, in Gb/s."""
-    return min(unit.nic_speed_gbps, test.way.slowest_gbps or unit.nic_speed_gbps)
+    return min(unit.nic_speed_gbps, test.path.slowest_gbps or unit.nic_speed_gbps)
 
 
 def _agrees(unit: BringupUnit) -> str:
@@ -121,7 +121,7 @@ def _commands(plan: Plan, unit: BringupUnit, test: Test) -> tuple[Command, Comma
 
 
 def _perftest(plan: Plan, unit: BringupUnit, nic: HostNic) -> str:
-    """ib_write_bw as one end runs it; the other end's host name follows on the client."""
+    """The command ib_write_bw of one end; on the client, the server's host name follows."""
     mtu = unit_payload(unit).mtu_bytes
     line = f"ib_write_bw -d {nic.rdma_device} -m {mtu} -s {MESSAGE_BYTES} -n {MESSAGES} -F --report_gbits"
     line += f" -p {FIRST_PORT + (nic.rail or 0)}"
@@ -139,9 +139,9 @@ def ring_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> Itera
     if len(unit.nodes) < 2:
         return
     first = unit.nodes[0]
-    every = range(len(unit.nics[first.name]))
-    alone = min((ring_share(plan, unit, [rail]) for rail in every), key=lambda share: share.part)
-    at_once = ring_share(plan, unit, every)
+    all_rails = range(len(unit.nics[first.name]))
+    alone = min((ring_share(plan, unit, [rail]) for rail in all_rails), key=lambda share: share.part)
+    at_once = ring_share(plan, unit, all_rails)
     hosts = f"-H {','.join(node.name for node in unit.nodes)}"
     slots = f"-H {','.join(f'{node.name}:{unit.rails}' for node in unit.nodes)}"
     gpus = {nic.interface: nic.gpu for nic in plan.spec.catalogue[first.model].nics}
@@ -189,16 +189,16 @@ def _ring(unit: BringupUnit, limits: AcceptanceLimits, rings: int, share: Share)
 
 def ring_share(plan: Plan, unit: BringupUnit, rails: Sequence[int]) -> Share:
     """The share of bandwidth of a ring over the unit's nodes, in their order, on each of these rails run at once."""
-    ways = CabledPaths(plan, unit.fabric.name)
+    paths = CabledPaths(plan, unit.fabric.name)
     names = [node.name for node in unit.nodes]
     chosen = {unit.nics[names[0]][rail].interface for rail in rails}
-    flows: list[Way] = []
+    flows: list[SwitchPath] = []
     for name, next_name in zip(names, [*names[1:], names[0]], strict=True):
-        tests = tests_of(unit, ways, name, next_name)
-        flows += [test.way for test in tests if test.near.interface in chosen]
+        tests = tests_of(unit, paths, name, next_name)
+        flows += [test.path for test in tests if test.near.interface in chosen]
     is_hashed = unit.fabric.technology == "roce"
     manager = unit.fabric.subnet_manager
     nccl = plan.spec.nccl(unit.nodes[0].node_group)
     connections = nccl.qps_per_connection if is_hashed and nccl is not None else None
     evenly = unit.fabric.is_adaptive or (manager is not None and manager.adaptive_routing)
-    return share_of(ways, flows, unit.nic_speed_gbps, connections or 1, evenly=evenly)
+    return share_of(paths, flows, unit.nic_speed_gbps, connections or 1, evenly=evenly)

@@ -9,10 +9,10 @@ from clusterwright.finding import ClusterwrightError
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A port or a pair that was measured.
+    """A measured port or pair.
 
-    ``subject`` names it as its label does, ``cable`` the cable at it ("" where there is none), ``reasons`` name the
-    unmet demands; ``remarks`` are shown without a verdict.
+    ``subject`` is its label, ``cable`` its cable ("" without one), ``reasons`` are the missed thresholds; ``remarks``
+    are shown without a verdict.
     """
 
     tool: str
@@ -23,13 +23,13 @@ class Measurement:
 
     @property
     def holds(self) -> bool:
-        """True when nothing speaks against it."""
+        """True without a missed threshold."""
         return not self.reasons
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """The verdicts on one tool's output, and how much of it was in order without a line of its own."""
+class CheckedReport:
+    """The verdicts on one tool's output, and a summary with the number of checked ports or pairs."""
 
     tool: str
     summary: str
@@ -37,9 +37,9 @@ class Judgement:
 
     @property
     def holds(self) -> bool:
-        """True when every verdict does."""
+        """True if every verdict holds."""
         return all(verdict.holds for verdict in self.verdicts)
 
 
 class UnreadableReportError(ClusterwrightError):
-    """A report that its tool does not write, or that ends early: half a report gets no verdict."""
+    """A report in an unknown format, or a truncated one: no verdict on half a report."""

@@ -21,12 +21,12 @@ _P2P_COLUMNS = (
     "A-Rack", "A-U", "A-Node Name", "A-Type", "A-Port", "Z-Rack", "Z-RU", "Z-Node Name", "Z-Type", "Z-Port",
     "Protocol", "Label", "Medium", "Length-m",
 )  # fmt: skip
-# The same, 1.7.1: the columns that its sheet "Links" must have, whose Protocol is ib, ethernet or nvlink. Its sheet
-# "Nodes" was not to be found.
+# The same, 1.7.1: the required columns of its sheet "Links"; Protocol is ib, ethernet or nvlink. Its sheet "Nodes" is
+# not documented there.
 _LINKS = "cable-validation/links.csv"
 _LINKS_COLUMNS = ("A-Node", "A-Port", "Z-Node", "Z-Port", "Protocol")
 # NVIDIA Mission Control, "DGX SuperPOD Ethernet North-South Network Configuration Guide" 2.0.0, appendix "Standard
-# Point-to-Point (P2P) Column Header": what bcm-netautogen reads as p2p_ethernet.csv.
+# Point-to-Point (P2P) Column Header": the input p2p_ethernet.csv of bcm-netautogen.
 _MISSION_CONTROL = "mission-control/p2p_ethernet.csv"
 _MISSION_CONTROL_COLUMNS = (
     "#", "BUNDLE_ID", "SEQ", "SRC_RACKROLE", "SRC_RACK", "SRC_U", "SRC_NAME", "SRC_HCA_PORT", "SRC_TRANSCEIVER",
@@ -37,15 +37,17 @@ _LABEL_COLUMNS = ("rack", "unit", "device", "port", "panel", "label", "fabric", 
 
 
 def crew_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
-    """File name to lines: ``p2p_TECHNOLOGY.csv``, those of newer tools in folders of their own, ``pulls.csv``,
-    ``trays.csv`` and ``labels.csv``."""
+    """File name to lines.
+
+    ``p2p_TECHNOLOGY.csv``, ``pulls.csv``, ``trays.csv``, ``labels.csv``, and the files of two newer tools in folders.
+    """
     routes = in_floor_order(list(laid_routes(inventory)))
     pulled = bundles(routes)
-    files = {
-        f"p2p_{technology}.csv": csv_table(_P2P_COLUMNS, map(_point_to_point, _of(routes, technology)))
-        for technology in _PROTOCOLS
-        if any(route.technology == technology for route in routes)
-    }
+    files: dict[str, Iterator[str]] = {}
+    for technology in _PROTOCOLS:
+        of_technology = [route for route in routes if route.technology == technology]
+        if of_technology:
+            files[f"p2p_{technology}.csv"] = csv_table(_P2P_COLUMNS, map(_point_to_point, of_technology))
     ethernet = [route for route in routes if route.technology == "ethernet"]
     if ethernet:
         files[_MISSION_CONTROL] = csv_table(_MISSION_CONTROL_COLUMNS, _mission_control(ethernet))
@@ -55,10 +57,6 @@ def crew_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
         "trays.csv": csv_table(TrayLoad._fields, tray_loads(pulled)),
         "labels.csv": csv_table(_LABEL_COLUMNS, _labels(routes)),
     }
-
-
-def _of(routes: Iterable[LaidRoute], technology: str) -> Iterator[LaidRoute]:
-    return (route for route in routes if route.technology == technology)
 
 
 def _point_to_point(route: LaidRoute) -> Sequence[Any]:
@@ -75,7 +73,7 @@ def _link(route: LaidRoute) -> Sequence[Any]:
 
 
 def _mission_control(routes: Iterable[LaidRoute]) -> Iterator[Sequence[Any]]:
-    """Rows numbered through; a bundle is pulled between two racks, and SEQ counts in it."""
+    """Rows with running numbers; a bundle is all cables between two racks, and SEQ counts its cables."""
     numbers: dict[tuple[str, str], int] = {}
     counted: Counter[tuple[str, str]] = Counter()
     for number, route in enumerate(routes, 1):

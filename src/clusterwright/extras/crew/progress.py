@@ -1,8 +1,8 @@
-"""How far a crew is: of each rack and each pull, how many cables are seen, missing, wrong, or not to be judged."""
+"""Cabling progress: counts of seen, missing, wrong and unknown cables by rack and by pull."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from clusterwright.extras.crew.pulls import bundles
@@ -10,7 +10,7 @@ from clusterwright.extras.crew.route import in_floor_order, laid_routes
 from clusterwright.lists.as_csv import natural_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from clusterwright.extras.crew.pulls import CableBundle
     from clusterwright.extras.crew.route import LaidRoute
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class CableProgress(NamedTuple):
-    """``of`` a ``rack``, all cables that end in it, or of a ``pull``, as ``pulls.csv`` has it.
+    """Counts of all cables with an end in a ``rack``, or of a ``pull`` of ``pulls.csv``; ``of`` is which.
 
-    ``unknown`` are cables of which nobody was asked, or two readings fit.
+    ``unknown`` are cables without an observation, or with an ambiguous one.
     """
 
     of: str
@@ -39,9 +39,15 @@ class CableProgress(NamedTuple):
     unknown: int
 
 
+_STATES = ("seen", "missing", "wrong", "unknown")
+
+
 def crew_progress(inventory: Inventory, states: Mapping[tuple[str, str], str]) -> Iterator[CableProgress]:
-    """Racks, then pulls, in walking order. ``states`` are words of CableProgress by a cable's lower device and port;
-    a cable without one is no work of these technicians."""
+    """Racks, then pulls, in walking order.
+
+    ``states`` are ``seen``, ``missing``, ``wrong`` or ``unknown`` by a cable's lower device and port; cables without a
+    state are not counted.
+    """
     planned = [route for route in laid_routes(inventory) if (route.lower.device, route.lower.port) in states]
     routes = in_floor_order(planned)
     racks: dict[str, Counter[str]] = {}
@@ -50,23 +56,16 @@ def crew_progress(inventory: Inventory, states: Mapping[tuple[str, str], str]) -
             racks.setdefault(rack, Counter())[_state(route, states)] += 1
     for rack in sorted(racks, key=natural_key):
         yield CableProgress("rack", rack, *(None,) * 7, *_counts(racks[rack]))
-    by_state = {
-        word: {bundle._replace(cables=0): bundle.cables for bundle in bundles(_in_state(routes, states, word))}
-        for word in CableProgress._fields[-4:]
-    }
+    counts_by_pull: defaultdict[CableBundle, Counter[str]] = defaultdict(Counter)
+    for state in _STATES:
+        for bundle in bundles(route for route in routes if _state(route, states) == state):
+            counts_by_pull[bundle._replace(cables=0)][state] = bundle.cables
     for pull in bundles(routes):
-        counted = Counter(
-            {word: count_by_state.get(pull._replace(cables=0), 0) for word, count_by_state in by_state.items()}
-        )
-        yield CableProgress("pull", *_columns(pull), *_counts(counted))
+        yield CableProgress("pull", *_columns(pull), *_counts(counts_by_pull[pull._replace(cables=0)]))
 
 
 def _state(route: LaidRoute, states: Mapping[tuple[str, str], str]) -> str:
     return states[route.lower.device, route.lower.port]
-
-
-def _in_state(routes: Iterable[LaidRoute], states: Mapping[tuple[str, str], str], word: str) -> Iterator[LaidRoute]:
-    return (route for route in routes if _state(route, states) == word)
 
 
 def _columns(pull: CableBundle) -> tuple[str, str, str, str, str, str, int, float]:
@@ -77,5 +76,4 @@ def _columns(pull: CableBundle) -> tuple[str, str, str, str, str, str, int, floa
 
 
 def _counts(count_by_state: Counter[str]) -> tuple[int, ...]:
-    words = CableProgress._fields[-4:]
-    return (sum(count_by_state.values()), *(count_by_state[word] for word in words))
+    return (sum(count_by_state.values()), *(count_by_state[state] for state in _STATES))

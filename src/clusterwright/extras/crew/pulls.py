@@ -1,4 +1,4 @@
-"""Cables that are pulled together: the bundles between two racks, and the load of each tray."""
+"""Cables pulled together: the bundles between two racks, and the load of each tray."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CableBundle(NamedTuple):
 
 
 class TrayLoad(NamedTuple):
-    """Cables of one fabric, medium and length in a tray; ``bundles`` is between how many pairs of racks."""
+    """Cables of one fabric, medium and length in a tray; ``bundles`` counts their pairs of racks."""
 
     pathway: str
     fabric: str
@@ -41,7 +41,7 @@ class TrayLoad(NamedTuple):
 
 
 def bundles(routes: Iterable[LaidRoute]) -> list[CableBundle]:
-    """The bundles, pair of racks by pair in walking order. Both racks are the same for cables that leave none."""
+    """The bundles by pair of racks, in walking order. Both racks are the same for cables within a rack."""
     counted = Counter(
         (
             route.lower.rack, route.upper.rack, " > ".join(route.trays), route.fabric, route.colour, route.medium,

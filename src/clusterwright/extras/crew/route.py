@@ -1,4 +1,4 @@
-"""Cables as somebody lays them: both ends by rack and unit with their labels, and the trays between them."""
+"""Cable routes: both ends by rack and unit with their labels, and the trays between them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Device, Interface
     from clusterwright.plan.racks.lengths import RackPlace
 
-# Okabe and Ito's colours without black, which everybody tells apart: a fabric has the one at its place in the spec.
+# Okabe and Ito's colours without black, distinct also with colour blindness; assigned to fabrics in the spec's order.
 _COLOURS = (
     ("blue", "#0072b2"), ("orange", "#e69f00"), ("green", "#009e73"), ("purple", "#cc79a7"),
     ("vermilion", "#d55e00"), ("sky", "#56b4e9"), ("yellow", "#f0e442"),
@@ -24,8 +24,11 @@ _COLOURS = (
 
 
 class CableEnd(NamedTuple):
-    """One end. ``panel`` is the port as its device shows it, and ``identifier`` after ANSI/TIA-606 that of its cabinet,
-    unit and port, ``A03-12:Ethernet1/1``."""
+    """One end of a cable.
+
+    ``panel`` is the name of the port on its device, ``identifier`` that of cabinet, unit and port after ANSI/TIA-606,
+    ``A03-12:Ethernet1/1``.
+    """
 
     rack: str
     unit: float
@@ -38,7 +41,7 @@ class CableEnd(NamedTuple):
 
 
 class LaidRoute(NamedTuple):
-    """A cable on its way. ``lower`` is the end at the node or the lower switch; ``colour`` is its fabric's.
+    """The route of a cable. ``lower`` is the end at the node or the lower switch; ``colour`` is its fabric's.
 
     ``trays`` are in order from the lower end, () within a rack and where the spec has none; ``is_measured`` is
     true for a length computed from the ends' places, false for the tier's.
@@ -58,7 +61,7 @@ class LaidRoute(NamedTuple):
 
     @property
     def identifier(self) -> str:
-        """The link's identifier, as on the label of its lower end: the near port, then the far one."""
+        """The link's identifier on the label of its lower end: the near port, then the far one."""
         return f"{self.lower.identifier} / {self.upper.identifier}"
 
 
@@ -81,7 +84,7 @@ def laid_routes(inventory: Inventory) -> Iterator[LaidRoute]:
 
 
 def colour_code(name: str) -> str:
-    """A colour as SVG writes it."""
+    """The SVG code of a colour."""
     return dict(_COLOURS)[name]
 
 
@@ -113,5 +116,5 @@ def _end(device: Device, end: Interface, cabinets: Mapping[str, str], panel: str
 
 
 def _cabinet(rack: str, place: RackPlace | None) -> str:
-    """A cabinet by the floor's row and place, or by the plan's name where these are not known."""
+    """The cabinet by row and place in the data hall; the rack's name for an unknown place."""
     return rack.upper() if place is None else f"{place.row_name}{place.position:02d}"

@@ -1,4 +1,4 @@
-"""Labels to print: sheets of SVG in the size of A4, for each rack the labels of the cable ends in it."""
+"""Labels to print: A4 sheets in SVG with the labels of the cable ends in each rack."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clusterwright.extras.crew.route import CableEnd, LaidRoute
     from clusterwright.lists.records import Inventory
 
-# A4, and labels of 70 by 37 mm, three times eight to a sheet without gaps, as they are sold by many makers.
+# A4 with 3 × 8 labels of 70 by 37 mm without gaps, a common format of label sheets.
 _WIDTH, _HEIGHT = 210, 297
 _COLUMNS, _ROWS = 3, 8
 _LABEL_WIDTH, _LABEL_HEIGHT = 70.0, 37.0
@@ -65,15 +65,15 @@ def _label(near: CableEnd, far: CableEnd, route: LaidRoute) -> str:
         (f"{route.fabric}, {route.colour}"[:_MOST_LETTERS], False),
         (f"{route.length_m:g} m {route.medium} {route.speed_gbps}G", False),
     )
-    words = "".join(
-        f'<text x="6" y="{8 + 4 * row}" font-weight="{"bold" if bold else "normal"}">{escape(line)}</text>'
-        for row, (line, bold) in enumerate(lines)
-    )
+    words = ""
+    for row, (line, bold) in enumerate(lines):
+        weight = "bold" if bold else "normal"
+        words += f'<text x="6" y="{8 + 4 * row}" font-weight="{weight}">{escape(line)}</text>'
     colour = f'<rect x="2" y="3" width="2.5" height="{_LABEL_HEIGHT - 6:g}" fill="{colour_code(route.colour)}"/>'
     return colour + words + code.replace("<svg ", f"<svg {side} ", 1)
 
 
 def _wrapped(text: str, bold: bool) -> Iterator[tuple[str, bool]]:
-    """An identifier in lines that end before the code."""
+    """An identifier in lines short enough for the space beside the QR code."""
     for start in range(0, len(text), _MOST_LETTERS):
         yield text[start : start + _MOST_LETTERS], bold

@@ -1,1 +1,1 @@
-"""The lab: small copies of a cluster on one machine, made from its plan."""
+"""The lab: small copies of a cluster on one machine, built from its plan."""

@@ -24,12 +24,12 @@ from clusterwright.plan.model import Device, Plan, format_address
 
 Progress = Callable[[str], None]
 
-_AT_ONCE = 4  # daemons that start together: they wait for the kernel half of the time
+_AT_ONCE = 4  # daemons starting at a time: they wait for the kernel half of the time
 _BRIDGE = "hosts"
-# Neighbours of all namespaces share one table, whose default holds 1,024.
+# All namespaces share one neighbour table, with 1,024 entries by default.
 _NEIGHBOUR_LIMITS = {"gc_thresh1": 1, "gc_thresh2": 2, "gc_thresh3": 4}
 
-# Addresses must outlive a link that goes down, none may wait for duplicate detection, every way is as good as another.
+# Addresses must survive a link failure, none may wait for duplicate detection, and packets may arrive on any path.
 _ROUTER_SETTINGS = """\
 net.ipv4.ip_forward=1
 net.ipv4.conf.all.rp_filter=0
@@ -43,7 +43,7 @@ net.ipv6.conf.default.accept_dad=0
 net.ipv6.fib_multipath_hash_policy=1
 net.ipv6.icmp.ratelimit=0
 """
-# A node's own address as a packet's source is for its packet filter to refuse, and not for its routing.
+# Spoofed packets with a node's own source address must reach its packet filter: routing may not drop them.
 _NODE_SETTINGS = """\
 net.ipv4.conf.all.accept_local=1
 net.ipv4.conf.all.rp_filter=0
@@ -56,9 +56,9 @@ net.ipv4.icmp_ratelimit=0
 
 
 def bring_up(twin: Twin, state: LabState, progress: Progress) -> None:
-    """Start a twin, and remove the rest of an earlier one of its name first. The caller awaits convergence.
+    """Start a twin after removing an earlier one of its name. The caller awaits convergence.
 
-    Raises ClusterwrightError, with every trace removed, when something does not start.
+    Raises ClusterwrightError, with every trace removed, for a failed start.
     """
     require_rights()
     frr.require_frr()
@@ -67,13 +67,11 @@ def bring_up(twin: Twin, state: LabState, progress: Progress) -> None:
     write_state(twin.name, state)
     try:
         addresses = 2 * len(twin.cables)
-        raise_limits(
-            {
-                f"/proc/sys/net/ipv{version}/neigh/default/{name}": factor * (addresses + 1024)
-                for version in (4, 6)
-                for name, factor in _NEIGHBOUR_LIMITS.items()
-            }
-        )
+        limits: dict[str, int] = {}
+        for name, factor in _NEIGHBOUR_LIMITS.items():
+            limits[f"/proc/sys/net/ipv4/neigh/default/{name}"] = factor * (addresses + 1024)
+            limits[f"/proc/sys/net/ipv6/neigh/default/{name}"] = factor * (addresses + 1024)
+        raise_limits(limits)
         progress(f"{twin.name}: {len(twin.views)} switches, {len(twin.nodes)} nodes, {len(twin.cables)} cables")
         _make_namespaces(twin)
         _make_cables(twin)
@@ -89,11 +87,10 @@ def bring_up(twin: Twin, state: LabState, progress: Progress) -> None:
 
 
 def _make_namespaces(twin: Twin) -> None:
-    kinds = {view.device.name: _ROUTER_SETTINGS for view in twin.views} | dict.fromkeys(
-        (node.name for node in twin.nodes), _NODE_SETTINGS
-    )
-    run_ip("".join(f"netns add {twin.namespace(name)}\n" for name in kinds))
-    for name, settings in kinds.items():
+    settings_by_device = dict.fromkeys((view.device.name for view in twin.views), _ROUTER_SETTINGS)
+    settings_by_device |= dict.fromkeys((node.name for node in twin.nodes), _NODE_SETTINGS)
+    run_ip("".join(f"netns add {twin.namespace(name)}\n" for name in settings_by_device))
+    for name, settings in settings_by_device.items():
         with inside(twin.namespace(name)):
             subprocess.run(
                 ["sysctl", "-q", "-p", "-"],
@@ -103,20 +100,20 @@ def _make_namespaces(twin: Twin) -> None:
                 capture_output=True,
                 env=child_environment(),
             )
-    for name in kinds:
+    for name in settings_by_device:
         run_ip("link set lo up\n", twin.namespace(name))
 
 
 def _make_cables(twin: Twin) -> None:
     by_lower: dict[str, list[str]] = defaultdict(list)
-    mtu = next(view.fabric.mtu for view in twin.views)
+    mtu = twin.views[0].fabric.mtu
     for cable in twin.cables:
         far = twin.namespace(cable.b.device)
         by_lower[cable.a.device].append(
             f"link add name {twin.interface(cable.a)} mtu {mtu} type veth"
             f" peer name {twin.interface(cable.b)} mtu {mtu} netns {far}\n"
         )
-    # Made inside one end's namespace: nothing ever shows in the machine's own network.
+    # Created inside one end's namespace: nothing appears in the machine's own network.
     for device, lines in by_lower.items():
         run_ip("".join(lines), twin.namespace(device))
 
@@ -128,7 +125,7 @@ def _switch_commands(twin: Twin, view: SwitchView) -> Iterator[str]:
     if view.host_subnet is not None and view.host_subnet.gateway is not None:
         gateway = format_address(view.host_subnet.gateway, twin.version)
         yield f"link add {_BRIDGE} mtu {view.fabric.mtu} type bridge\nlink set {_BRIDGE} up\n"
-        # A bridge that lost its last port would take the rack's prefix with it.
+        # Without a last port the bridge would go down, and with it the rack's prefix.
         yield f"link add {_BRIDGE}-0 mtu {view.fabric.mtu} type veth peer name {_BRIDGE}-1 mtu {view.fabric.mtu}\n"
         yield f"link set {_BRIDGE}-0 master {_BRIDGE} up\nlink set {_BRIDGE}-1 up\n"
         yield f"addr add {gateway}/{view.host_subnet.prefix_length} dev {_BRIDGE}{nodad}\n"
@@ -150,16 +147,11 @@ def _switch_commands(twin: Twin, view: SwitchView) -> Iterator[str]:
 
 def _start_routers(twin: Twin) -> None:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        started = [
-            pool.submit(
-                frr.start_router,
-                twin.namespace(view.device.name),
-                folder_of(twin.name) / view.device.name,
-                frr.bgpd_config(view),
-            )
-            for view in twin.views
-        ]
-        for start in started:
+        starts = []
+        for view in twin.views:
+            namespace, folder = twin.namespace(view.device.name), folder_of(twin.name) / view.device.name
+            starts.append(pool.submit(frr.start_router, namespace, folder, frr.bgpd_config(view)))
+        for start in starts:
             start.result()
 
 
@@ -187,21 +179,22 @@ Section = tuple[str, dict[str, list[str]]]
 
 
 def node_commands(plan: Plan, node: Device, interfaces: frozenset[str]) -> str:
-    """Commands that bring up these interfaces of a node by its rendered files. Raises KeyError for an unknown key."""
+    """Commands to bring up these interfaces of a node from its rendered files. Raises KeyError for an unknown key."""
     texts = {artifact.path: artifact.content.decode() for artifact in WRITER.render(plan, node)}
-    first: list[str] = []
-    later: list[str] = []
+    interface_lines: list[str] = []
+    route_lines: list[str] = []
     for name in sorted(interfaces):
         for title, entries in _sections(texts[f"{FOLDER}/20-{name}.network"]):
             if title == "Address":
-                first.append(f"addr add {entries['Address'][0]} dev {name}{_no_detection(entries['Address'][0])}")
+                address = entries["Address"][0]
+                interface_lines.append(f"addr add {address} dev {name}{_no_detection(address)}")
             elif title == "RoutingPolicyRule":
-                later.append(_rule(entries))
+                route_lines.append(_rule(entries))
             elif title == "Route":
-                later.append(_route(entries, name))
-        first.append(f"link set {name} up")
-    # A multipath route names other interfaces, which must be up by then.
-    return "".join(f"{line}\n" for line in (*first, *later))
+                route_lines.append(_route(entries, name))
+        interface_lines.append(f"link set {name} up")
+    # A multipath route refers to other interfaces, which must be up first.
+    return "".join(f"{line}\n" for line in (*interface_lines, *route_lines))
 
 
 def _sections(text: str) -> Iterator[Section]:
@@ -228,8 +221,8 @@ def _route(entries: dict[str, list[str]], interface: str) -> str:
         words += [f"{word} {value}" for value in entries.get(key, [])]
     if "MultiPathRoute" in entries:
         for hop in entries["MultiPathRoute"]:
-            gateway, _, way = hop.partition("@")
-            words.append(f"nexthop via {gateway} dev {way}")
+            gateway, _, device = hop.partition("@")
+            words.append(f"nexthop via {gateway} dev {device}")
     else:
         words += [f"via {value}" for value in entries.get("Gateway", [])]
         words.append(f"dev {interface}")

@@ -1,4 +1,4 @@
-"""Comparing a running twin with its plan: sessions, every route of every switch, announcements, and packets."""
+"""Comparison of a running twin with its plan: sessions, every route of every switch, announcements, and packets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_NAMED = 3  # prefixes or ports named in one problem
 
 
 class DidNotConverge(ClusterwrightError):
-    """A running twin did not take on the planned routes or sessions in time; the text names the first differences."""
+    """A running twin without the planned routes or sessions after the timeout; the text lists the first differences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +58,17 @@ class CheckResult:
 
 
 def check(twin: Twin) -> CheckResult:
-    """Compare all of a running twin with its plan. Raises ClusterwrightError when a router does not answer."""
+    """Compare all of a running twin with its plan. Raises ClusterwrightError for a router without an answer."""
     expected = expected_routes(twin)
     problems = check_routes(twin, expected) + _check_sessions(twin, expected)
     tried = _sampled(pairs(endpoints(twin)), _MOST_PAIRS)
-    problems += [Deviation(a.node.name, f"cannot send from {_end(a)} to {_end(b)}") for a, b in unreached(twin, tried)]
+    for a, b in unreached(twin, tried):
+        problems.append(Deviation(a.node.name, f"cannot send from {_end(a)} to {_end(b)}"))
     traced = [trace(twin, a, b) for a, b in _sampled(tried, _TRACES)]
     for item in traced:
-        problems += [
-            Deviation(item.source.node.name, f"{_end(item.source)} to {_end(item.target)}: {fault}")
-            for fault in _path_faults(twin, item.switches, item.arrived)
-        ]
+        between = f"{_end(item.source)} to {_end(item.target)}"
+        for fault in _path_faults(twin, item.switches, item.arrived):
+            problems.append(Deviation(item.source.node.name, f"{between}: {fault}"))
     return CheckResult(
         switches=len(twin.views),
         sessions=sum(len(view.sessions) for view in twin.views) // 2,
@@ -82,9 +82,9 @@ def check(twin: Twin) -> CheckResult:
 
 
 def await_routes(twin: Twin, timeout_s: float, without: Iterable[str] = ()) -> float:
-    """Wait until every switch but ``without`` has exactly the planned routes; the seconds that took.
+    """Wait until every switch but ``without`` has exactly the planned routes; the elapsed seconds.
 
-    Raises DidNotConverge with the first differences when they are not there in time.
+    Raises DidNotConverge with the first differences after the timeout.
     """
     expected = expected_routes(twin)
     ignored = set(without)
@@ -97,7 +97,7 @@ def await_routes(twin: Twin, timeout_s: float, without: Iterable[str] = ()) -> f
         late = {problem.device for problem in problems}
         elapsed = time.monotonic() - start
         if not late:
-            # A switch that was right early may have changed since: all of them once more.
+            # A switch with the right routes earlier may have changed since: check all of them again.
             if len(waiting) == len(twin.views) - len(ignored):
                 return elapsed
             waiting = [view for view in twin.views if view.device.name not in ignored]
@@ -110,7 +110,7 @@ def await_routes(twin: Twin, timeout_s: float, without: Iterable[str] = ()) -> f
 
 
 def await_sessions(twin: Twin, switches: Iterable[str], timeout_s: float) -> None:
-    """Wait until these switches have exactly the planned sessions. Raises DidNotConverge when they have not."""
+    """Wait until these switches have exactly the planned sessions. Raises DidNotConverge after the timeout."""
     expected = expected_routes(twin)
     deadline = time.monotonic() + timeout_s
     for name in switches:
@@ -128,7 +128,7 @@ def check_routes(twin: Twin, expected: ExpectedRoutes) -> list[Deviation]:
 
 
 def kernel_routes(twin: Twin, switch: str) -> dict[str, frozenset[str]]:
-    """The routes that BGP put into a switch's kernel: interfaces by prefix."""
+    """The BGP routes in a switch's kernel: interfaces by prefix."""
     text = subprocess.run(
         ["ip", "-j", f"-{twin.version}", "-n", twin.namespace(switch), "route", "show", "proto", "bgp"],
         capture_output=True,
@@ -140,31 +140,30 @@ def kernel_routes(twin: Twin, switch: str) -> dict[str, frozenset[str]]:
     for route in json.loads(text or "[]"):
         prefix = route["dst"] if "/" in route["dst"] else f"{route['dst']}/{32 if twin.version == 4 else 128}"
         hops: list[dict[str, Any]] = route.get("nexthops", [route])
-        routes[prefix] = routes.get(prefix, frozenset()) | {
-            hop["dev"] for hop in hops if not {"dead", "linkdown"} & set(hop.get("flags", []))
-        }
+        usable = {hop["dev"] for hop in hops if {"dead", "linkdown"}.isdisjoint(hop.get("flags", []))}
+        routes[prefix] = routes.get(prefix, frozenset()) | usable
     return routes
 
 
 def _route_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> list[Deviation]:
     name = view.device.name
-    wanted = {
+    planned_ports = {
         prefix: frozenset(twin.interfaces[name, port] for port in ports)
         for prefix, ports in expected.ports[name].items()
     }
     routes = kernel_routes(twin, name)
     problems = []
-    missing = [prefix for prefix in wanted if prefix not in routes]
-    leaked = [prefix for prefix in routes if prefix not in wanted]
+    missing = [prefix for prefix in planned_ports if prefix not in routes]
+    leaked = [prefix for prefix in routes if prefix not in planned_ports]
     if missing:
-        problems.append(Deviation(name, f"lacks {len(missing)} of {len(wanted)} routes: {_listed(missing)}"))
+        problems.append(Deviation(name, f"lacks {len(missing)} of {len(planned_ports)} routes: {_listed(missing)}"))
     if leaked:
         problems.append(Deviation(name, f"has {len(leaked)} routes that the policy forbids: {_listed(leaked)}"))
-    wrong = [prefix for prefix, ports in wanted.items() if prefix in routes and routes[prefix] != ports]
+    wrong = [prefix for prefix, ports in planned_ports.items() if prefix in routes and routes[prefix] != ports]
     if wrong:
         prefix = wrong[0]
-        gone, more = sorted(wanted[prefix] - routes[prefix]), sorted(routes[prefix] - wanted[prefix])
-        detail = f"{prefix} has {len(routes[prefix])} paths, planned {len(wanted[prefix])}"
+        gone, more = sorted(planned_ports[prefix] - routes[prefix]), sorted(routes[prefix] - planned_ports[prefix])
+        detail = f"{prefix} has {len(routes[prefix])} paths, planned {len(planned_ports[prefix])}"
         detail += f"; without {_listed(gone)}" * bool(gone) + f"; also {_listed(more)}" * bool(more)
         problems.append(Deviation(name, f"reaches {len(wrong)} prefixes over other links than planned: {detail}"))
     return problems
@@ -207,20 +206,21 @@ def _session_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) ->
     return problems
 
 
-def _announcement_problems(name: str, to: str, wanted: frozenset[str], sent: frozenset[str]) -> list[Deviation]:
+def _announcement_problems(name: str, to: str, planned: frozenset[str], sent: frozenset[str]) -> list[Deviation]:
     problems = []
-    if leaked := sorted(sent - wanted):
+    leaked, withheld = sorted(sent - planned), sorted(planned - sent)
+    if leaked:
         text = f"leaks {len(leaked)} prefixes upwards to {to}, which came neither from itself nor from below"
         problems.append(Deviation(name, f"{text}: {_listed(leaked)}"))
-    if withheld := sorted(wanted - sent):
+    if withheld:
         problems.append(Deviation(name, f"withholds {len(withheld)} prefixes from {to}: {_listed(withheld)}"))
     return problems
 
 
 def _path_faults(twin: Twin, switches: tuple[str, ...], arrived: bool) -> list[str]:
-    """Faults of a packet's path: it must arrive, climb, and descend once.
+    """Faults of a packet's path: it must arrive, and go up and down once.
 
-    No switch shows between two nodes of one shared subnet, which a switch bridges.
+    A switch that bridges two nodes of one subnet does not appear in the path.
     """
     views = [twin.view_of.get(name) for name in switches]
     if not arrived or None in views:
@@ -246,7 +246,7 @@ def _widths(twin: Twin, expected: ExpectedRoutes) -> dict[tuple[str, int], int]:
 
 
 def _sampled(items: list[tuple[Endpoint, Endpoint]], most: int) -> list[tuple[Endpoint, Endpoint]]:
-    """Evenly spread, the same ones each time."""
+    """At most ``most`` items, evenly spread and the same in every run."""
     step = max(1, -(-len(items) // most))
     return items[::step]
 

@@ -1,4 +1,4 @@
-"""``clusterwright lab``: a twin of a spec's fabric on this machine, compared with the plan and made to fail."""
+"""``clusterwright lab``: a twin of a spec's fabric on this machine, for comparisons with the plan and for faults."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def fail(
 
 
 def _changes(whole: Twin, state: LabState, faults: Sequence[Fault], *, keep: bool) -> Iterator[Reconvergence]:
-    """Makes each fault happen, and fixes it unless it is to be kept."""
+    """Inject each fault and, without ``keep``, fix it."""
     from clusterwright.extras.lab.faults import Fault, faulty, try_change
 
     timeout_s = _CHANGE_S + _CHANGE_PER_ROUTER_S * len(whole.views)
@@ -208,9 +208,8 @@ def down(spec: str, fabric: str | None) -> int:
     from clusterwright.spec.load import load_spec
 
     require_rights()
-    cluster = (
-        spec if any(name.partition(".")[0] == spec for name in running_labs()) else load_spec(_found(Path(spec))).name
-    )
+    running_clusters = {name.partition(".")[0] for name in running_labs()}
+    cluster = spec if spec in running_clusters else load_spec(_spec_file(Path(spec))).name
     names = [name for name in running_labs() if name.partition(".")[0] == cluster]
     for name in names:
         if fabric is None or name == f"{cluster}.{fabric}":
@@ -221,17 +220,19 @@ def down(spec: str, fabric: str | None) -> int:
 
 
 def _plan(spec: Path) -> Plan:
-    """The plan of a spec file or of a packaged spec. Raises SpecError when lint finds an error in it."""
+    """The plan of a spec file or of a packaged spec. Raises SpecError for errors of lint."""
     from clusterwright.plan.build import build_plan
     from clusterwright.rules.engine import load_sound
 
-    return build_plan(load_sound(_found(spec)))
+    return build_plan(load_sound(_spec_file(spec)))
 
 
-def _found(spec: Path) -> Path:
-    """The file of a spec, which may be one of the packaged inventory by its bare name."""
+def _spec_file(spec: Path) -> Path:
+    """The file of a spec, given as a path or as the name of a packaged spec."""
+    if spec.name != str(spec) or spec.exists():
+        return spec
     packaged = data_files.folder("inventory") / f"{spec}.yaml"
-    return packaged if spec.name == str(spec) and not spec.exists() and packaged.exists() else spec
+    return packaged if packaged.exists() else spec
 
 
 def _fabric(plan: Plan, wanted: str | None) -> str:
@@ -241,11 +242,12 @@ def _fabric(plan: Plan, wanted: str | None) -> str:
             names = ", ".join(fabric.name for fabric in plan.spec.fabrics)
             raise ClusterwrightError(f'{plan.name}: there is no fabric "{wanted}"; there are {names}.')
         return wanted
-    likely = [fabric.name for fabric in ethernet if fabric.technology == "roce"] or [fabric.name for fabric in ethernet]
-    if len(likely) != 1:
-        names = f"there are {', '.join(likely)}" if likely else "it has none"
+    roce = [fabric.name for fabric in ethernet if fabric.technology == "roce"]
+    candidates = roce or [fabric.name for fabric in ethernet]
+    if len(candidates) != 1:
+        names = f"there are {', '.join(candidates)}" if candidates else "it has none"
         raise ClusterwrightError(f"{plan.name}: name one Ethernet fabric with --fabric NAME; {names}.")
-    return likely[0]
+    return candidates[0]
 
 
 def _running(plan: Plan, fabric: str | None) -> tuple[Twin, LabState]:
@@ -269,7 +271,7 @@ def _change_text(change: Reconvergence) -> str:
 def _check_text(twin: Twin, result: CheckResult) -> str:
     lines = [f"{item.device}: {item.message}" for item in result.problems]
     lines += [f"{role}: {count} routes to racks with {width} paths" for (role, width), count in result.widths.items()]
-    lines += [" > ".join(way) for way in result.traces]
+    lines += [" > ".join(path) for path in result.traces]
     lines.append(
         f"{twin.name}: {result.switches} switches, {result.sessions} sessions, {result.routes} routes over"
         f" {result.paths} paths, {result.pairs} pairs of NICs: "

@@ -1,7 +1,7 @@
-"""The switches and nodes of a fabric that a lab copies: all of them, or a cut that one machine can carry.
+"""The switches and nodes of a fabric in a lab: all of them, or a cut small enough for one machine.
 
-A cut leaves out whole racks and whole pods, and where that is not enough, equal shares of the switches above. Switches
-keep their names, AS numbers, addresses and ports: the twin is a part of the plan, not another plan.
+A cut leaves out whole racks and whole pods and, if necessary, equal shares of the switches above. Switches keep their
+names, AS numbers, addresses and ports: the twin is a part of the plan, not another plan.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ if TYPE_CHECKING:
 
     from clusterwright.plan.model import Device, Plan
 
-# What a laptop starts in about a minute; a router costs about 50 MB and a third of a second.
+# A laptop starts these in about a minute; a router takes about 50 MB and a third of a second.
 DEFAULT_ROUTERS = 120
-_PODS_OF_A_CUT = 2  # the least that has paths through every tier
+_PODS_OF_A_CUT = 2  # the minimum for paths through every tier
 _RACKS_OF_A_CUT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The size of a cut. ``pods`` by name (``p00``) or number (``pod0``), () for as many as fit; ``racks`` of each pod,
-    ``routers`` in total and ``nodes`` in total at most; None for no limit of that kind."""
+    """The size of a cut.
+
+    ``pods`` by name (``p00``) or number (``pod0``), () for as many as fit; ``racks`` of each pod, ``routers`` in total
+    and ``nodes`` in total at most; None for no limit of that kind.
+    """
 
     pods: tuple[str, ...] = ()
     racks: int | None = None
@@ -38,11 +41,11 @@ class Cut:
 
 
 def kept_switches(plan: Plan, fabric: str, cut: Cut) -> tuple[Device, ...]:
-    """The switches of a fabric that a cut keeps, in the plan's order.
+    """The switches of a fabric in a cut, in the plan's order.
 
-    Racks are the first ones of each pod. Above them every switch that their links reach is kept, so that equal-cost
-    widths are those of the whole cluster; only where ``routers`` forbids it, each group above keeps its first ones.
-    Raises ClusterwrightError for a pod that there is not, and when nothing fits.
+    Racks are the first ones of each pod. All switches linked above them are kept, so that equal-cost widths are those
+    of the whole cluster; if ``routers`` is too low for that, each group above keeps its first ones. Raises
+    ClusterwrightError for an unknown pod, and for ``routers`` below the smallest cut.
     """
     switches = tuple(device for device in plan.devices if device.kind == "switch" and device.fabric == fabric)
     bottoms: dict[str, list[Device]] = defaultdict(list)
@@ -50,7 +53,9 @@ def kept_switches(plan: Plan, fabric: str, cut: Cut) -> tuple[Device, ...]:
         if plan.level(device) == 0:
             bottoms[device.pod].append(device)
     limited = cut.routers is not None and cut.routers < len(switches)
-    pods = _pods(plan, bottoms, cut.pods) or (list(bottoms)[:_PODS_OF_A_CUT] if limited else list(bottoms))
+    pods = _pods(plan, bottoms, cut.pods) or list(bottoms)
+    if limited and not cut.pods:
+        pods = pods[:_PODS_OF_A_CUT]
     if cut.routers is None or not limited:
         return _with_uppers(plan, switches, _first_of_pods(bottoms, pods, cut.racks), None)
     uppers = Counter((device.tier, device.group, device.plane) for device in switches if plan.level(device) > 0)
@@ -78,8 +83,10 @@ def _first_of_pods(bottoms: Mapping[str, Sequence[Device]], pods: Iterable[str],
 
 
 def kept_nodes(plan: Plan, fabric: str, switches: Sequence[Device], limit: int | None) -> tuple[Device, ...]:
-    """Nodes behind the kept switches: the first of each pod's first switch, of each pod's second switch, ..., then the
-    second ones."""
+    """Nodes behind the kept switches.
+
+    The first node of each pod's first switch, of each pod's second switch, ..., then the second nodes.
+    """
     ranked: list[tuple[int, int, Device]] = []
     place: dict[str, int] = defaultdict(int)
     for switch in switches:
@@ -94,12 +101,15 @@ def kept_nodes(plan: Plan, fabric: str, switches: Sequence[Device], limit: int |
     return tuple(node_by_name.values())[:limit]
 
 
-def _pods(plan: Plan, bottoms: dict[str, list[Device]], wanted: tuple[str, ...]) -> list[str]:
-    numbered = {
-        f"pod{group.index}": group.name for name in reversed(bottoms) if (group := plan.group_by_name.get(name))
-    } | {layer: pod for layer, pod in layers(plan).items() if pod in bottoms}
+def _pods(plan: Plan, bottoms: dict[str, list[Device]], pod_names: tuple[str, ...]) -> list[str]:
+    numbered: dict[str, str] = {}
+    for name in reversed(bottoms):
+        group = plan.group_by_name.get(name)
+        if group:
+            numbered[f"pod{group.index}"] = group.name
+    numbered |= {layer: pod for layer, pod in layers(plan).items() if pod in bottoms}
     pods = []
-    for name in wanted:
+    for name in pod_names:
         pod = name if name in bottoms else numbered.get(name)
         if pod is None:
             raise ClusterwrightError(f'{plan.name}: there is no pod "{name}"; there are {", ".join(bottoms)}.')

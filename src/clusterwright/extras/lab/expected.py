@@ -1,8 +1,8 @@
-"""The routes that every switch of a twin must have, from the cabling and the policy alone.
+"""Expected routes of every switch of a twin, from the cabling and the policy alone.
 
 A path-vector computation over tiers: an announcement climbs from its origin as long as it came from below, then
-descends; each switch keeps the neighbours with the shortest AS paths, and none whose path has its own AS number (RFC
-4271, 9.1.2). It knows neither configuration files nor the router's code, so that it can judge both.
+descends; each switch keeps the neighbours with the shortest AS paths, without those whose path contains its own AS
+number (RFC 4271, 9.1.2). It uses neither configuration files nor the router's code, so it can check both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clusterwright.plan.model import Device
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """How a switch reaches an origin: AS numbers on the way, nearest first, and the ports of all equal-cost links."""
+    """The path from a switch to an origin: AS numbers, nearest first, and the ports of all equal-cost links."""
 
     as_path: tuple[int, ...]
     ports: frozenset[str]
@@ -25,8 +25,11 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRoutes:
-    """``ports``: per switch and prefix, the ports that it leaves by. ``upward``: per switch, the prefixes that its
-    policy sends up: its own and those from below, and none when it is drained."""
+    """Routes by switch and prefix, and announcements by switch.
+
+    ``ports`` are the outgoing ports of a switch to a prefix; ``upward`` the prefixes announced upwards: its own and
+    those from below, none for a drained switch.
+    """
 
     ports: Mapping[str, Mapping[str, frozenset[str]]]
     upward: Mapping[str, frozenset[str]]
@@ -53,9 +56,9 @@ def expected_routes(twin: Twin) -> ExpectedRoutes:
 
 
 class _Links:
-    """Links that are up between BGP speakers: per switch, (neighbour, own port) below and above.
+    """Links in service between BGP speakers: per switch, (neighbour, local port) below and above.
 
-    A drained switch learns and announces nothing: it is a neighbour of nobody.
+    A drained switch learns and announces nothing: it counts as no neighbour.
     """
 
     def __init__(self, twin: Twin) -> None:
@@ -66,9 +69,11 @@ class _Links:
         for name, view in speakers.items():
             for link in view.links:
                 peer = speakers.get(link.peer.device)
-                if link.is_to_switch and link.is_up and peer is not None and not peer.is_drained:
-                    side = self.below if link.port.side == "down" else self.above
-                    side[name].append((link.peer.device, link.port.port))
+                is_usable = link.is_to_switch and link.is_up
+                if not is_usable or peer is None or peer.is_drained:
+                    continue
+                side = self.below if link.port.side == "down" else self.above
+                side[name].append((link.peer.device, link.port.port))
 
 
 def _climb(links: _Links, origin: Device) -> dict[str, Path]:
@@ -76,7 +81,9 @@ def _climb(links: _Links, origin: Device) -> dict[str, Path]:
     path_by_device: dict[str, Path] = {}
     announced: dict[str, tuple[int, ...]] = {origin.name: (origin.asn or 0,)}
     for device in links.switches:
-        path = None if device.name == origin.name else _best(device, links.below[device.name], announced)
+        if device.name == origin.name:
+            continue
+        path = _best(device, links.below[device.name], announced)
         if path is not None:
             path_by_device[device.name] = path
             announced[device.name] = (device.asn or 0, *path.as_path)
@@ -84,14 +91,12 @@ def _climb(links: _Links, origin: Device) -> dict[str, Path]:
 
 
 def _descend(links: _Links, origin: Device, climbed: Mapping[str, Path]) -> dict[str, Path]:
-    """Paths of all switches: of those above the origin downwards, of all others upwards."""
+    """Paths of all switches: downwards for those above the origin, upwards for all others."""
     path_by_device = dict(climbed)
-    announced: dict[str, tuple[int, ...]] = {
-        device.name: (device.asn or 0, *climbed[device.name].as_path)
-        for device in links.switches
-        if device.name in climbed
-    }
-    announced[origin.name] = (origin.asn or 0,)
+    announced: dict[str, tuple[int, ...]] = {origin.name: (origin.asn or 0,)}
+    for device in links.switches:
+        if device.name in climbed:
+            announced[device.name] = (device.asn or 0, *climbed[device.name].as_path)
     for device in reversed(links.switches):
         if device.name in path_by_device or device.name == origin.name:
             continue
@@ -103,13 +108,17 @@ def _descend(links: _Links, origin: Device, climbed: Mapping[str, Path]) -> dict
 
 
 def _best(device: Device, links: list[tuple[str, str]], announced: Mapping[str, tuple[int, ...]]) -> Path | None:
-    usable = [
-        (announced[neighbour], port)
-        for neighbour, port in links
-        if neighbour in announced and device.asn not in announced[neighbour]
-    ]
-    if not usable:
+    """The shortest of the announced paths without the device's AS number; None without one."""
+    ports_by_path: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    for neighbour, port in links:
+        as_path = announced.get(neighbour)
+        if as_path is not None and device.asn not in as_path:
+            ports_by_path[as_path].append(port)
+    if not ports_by_path:
         return None
-    shortest = min(len(path) for path, _ in usable)
-    equal = [(path, port) for path, port in usable if len(path) == shortest]
-    return Path(equal[0][0], frozenset(port for _, port in equal))
+    shortest = min(map(len, ports_by_path))
+    equal_paths = [path for path in ports_by_path if len(path) == shortest]
+    ports: set[str] = set()
+    for path in equal_paths:
+        ports.update(ports_by_path[path])
+    return Path(equal_paths[0], frozenset(ports))

@@ -1,4 +1,4 @@
-"""Making something fail in a running twin, and mending it: the routes must become those that a plan with it has."""
+"""Faults in a running twin and their repair: the routes must become those of a plan with the fault."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_PAIRS = 16
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A link (a switch's ``port``) that goes down, or a whole switch that is drained (``port`` None)."""
+    """A failed link (a switch's ``port``), or a drained switch (``port`` None)."""
 
     device: str
     port: str | None
@@ -33,8 +33,8 @@ class Fault:
 class Reconvergence:
     """Effect of a fault or its repair: ``seconds`` until all routes were as planned, datagrams ``sent``, ``received``.
 
-    ``narrower`` are routes to racks with fewer paths than before, on any switch; ``lost`` are routes from a rack switch
-    to another rack that are gone, though that rack is not drained.
+    ``narrower`` counts routes to racks with fewer paths than before, on any switch; ``lost`` counts missing routes from
+    a rack switch to another rack that is not drained.
     """
 
     what: str
@@ -54,7 +54,7 @@ def parse_link(text: str) -> Fault:
 
 
 def faulty(twin: Twin, faults: tuple[Fault, ...]) -> Twin:
-    """The twin as planned with the faults. Raises ClusterwrightError for a fault that the twin cannot have."""
+    """The twin as planned with the faults. Raises ClusterwrightError for a device or link outside of the twin."""
     for fault in faults:
         _require(twin, fault)
     return with_faults(
@@ -75,15 +75,15 @@ def faulty(twin: Twin, faults: tuple[Fault, ...]) -> Twin:
 
 
 def try_change(twin: Twin, after: Twin, fault: Fault, *, fix: bool, timeout_s: float) -> Reconvergence:
-    """Make a fault happen in a running twin, or mend it, while datagrams flow, and await the routes of ``after``.
+    """Inject a fault into a running twin, or repair it, under traffic, and await the routes of ``after``.
 
-    ``twin`` is the plan before. Raises DidNotConverge when the routes do not become those of ``after`` in time.
+    ``twin`` is the plan before. Raises DidNotConverge for other routes than those of ``after`` at the timeout.
     """
     tried = pairs(endpoints(after))
     with streaming(twin, tried[:: max(1, -(-len(tried) // _MOST_PAIRS))], _STREAM_INTERVAL_S) as stream:
         _apply(twin, fault, fix=fix)
         seconds = await_routes(after, timeout_s)
-        # The kernel drops a dead next hop before the routers know; a link mended before they do confuses them.
+        # The kernel drops a dead next hop before the routers notice; a link repaired before that confuses them.
         await_sessions(after, _with_other_sessions(twin, after), timeout_s)
         await_routes(after, timeout_s)
     narrower, lost = _compared(twin, after)
@@ -119,9 +119,9 @@ def _compared(before: Twin, after: Twin) -> tuple[int, int]:
     narrower = lost = 0
     for name, routes in old.ports.items():
         for prefix in racks & set(routes):
-            left = new.ports[name].get(prefix, frozenset())
-            lost += not left and before.plan.level(before.view_of[name].device) == 0
-            narrower += 0 < len(left) < len(routes[prefix])
+            remaining_ports = new.ports[name].get(prefix, frozenset())
+            lost += not remaining_ports and before.plan.level(before.view_of[name].device) == 0
+            narrower += 0 < len(remaining_ports) < len(routes[prefix])
     return narrower, lost
 
 

@@ -25,11 +25,11 @@ from clusterwright.intent.switch_sessions import PlannedSession, route_limit
 from clusterwright.text.templates import template
 
 _DAEMONS = Path("/usr/lib/frr")
-_MOST_PATHS = 256  # how Debian builds FRR
-# The kernel drops a dead link from its next-hop groups, and zebra 8.4 takes such a group for whole when the link is
-# back: paths would be missing for good. Without groups it writes every route with its own next hops.
+_MOST_PATHS = 256  # of Debian's build of FRR
+# The kernel drops a dead link from its next-hop groups, and zebra 8.4 considers such a group complete once the link is
+# back: paths would be missing permanently. Without groups it writes every route with its own next hops.
 _ZEBRA_CONFIG = "no zebra nexthop kernel enable\n"
-# Without it zebra deletes an IPv6 route before it adds the one with other next hops, and packets in between are lost
+# Without it zebra deletes an IPv6 route before it adds the one with new next hops, and packets in between are lost
 # (netlink_put_route_update_msg in zebra/rt_netlink.c).
 _ZEBRA_OPTIONS = ("--v6-rr-semantics",)
 
@@ -56,7 +56,7 @@ class TwinPolicyEntry:
 
 @dataclass(frozen=True, slots=True)
 class FrrSide:
-    """The neighbours above or below: ``name`` is UP or DOWN, ``most_routes`` ends a session that brings more.
+    """The neighbours above or below: ``name`` is UP or DOWN, ``most_routes`` the route limit of a session.
 
     ``entries`` are those of its two route maps.
     """
@@ -85,7 +85,7 @@ class FrrSwitch:
 
 
 def bgpd_config(view: SwitchView) -> str | None:
-    """The configuration of bgpd for one switch; None where no neighbour speaks BGP."""
+    """The configuration of bgpd for one switch; None for a switch without BGP sessions."""
     asn, router_id = view.device.asn, view.router_id
     if asn is None or router_id is None or not view.bgp_sides:
         return None
@@ -115,22 +115,24 @@ def bgpd_config(view: SwitchView) -> str | None:
 
 
 def require_frr() -> None:
-    """Raises ClusterwrightError where FRR is not installed."""
+    """Raises ClusterwrightError for a missing installation of FRR."""
     if not (_DAEMONS / "bgpd").exists() or shutil.which("vtysh") is None:
         raise ClusterwrightError("a lab needs the routers zebra and bgpd: install the package frr")
 
 
 def start_router(namespace: str, folder: Path, config: str | None) -> None:
-    """Start zebra, and bgpd where there is a configuration for it. ``folder`` is the router's own, new one.
+    """Start zebra and, with a configuration, bgpd. ``folder`` is created for the router.
 
-    Raises ClusterwrightError with the daemon's words when one does not start.
+    Raises ClusterwrightError with the daemon's error message.
     """
     folder.mkdir()
-    files = {"zebra": _ZEBRA_CONFIG, **({} if config is None else {"bgpd": config})}
+    files = {"zebra": _ZEBRA_CONFIG}
+    if config is not None:
+        files["bgpd"] = config
     for daemon, text in files.items():
         with (folder / f"{daemon}.conf").open("x") as file:
             file.write(text)
-    # Only now: other routers run as the same user, and could lay a link where root is about to write.
+    # After writing: other routers run as the same user, and could place a link in root's path.
     shutil.chown(folder, "frr", "frr")
     for daemon in files:
         command = [
@@ -153,13 +155,13 @@ def bgp_summary(folder: Path, version: int) -> dict[str, Any]:
 
 
 def advertised(folder: Path, version: int, neighbour: str) -> frozenset[str]:
-    """The prefixes that a running router sends to a neighbour."""
+    """The prefixes announced by a running router to a neighbour."""
     text = _vtysh(folder, [f"show bgp ipv{version} unicast neighbors {neighbour} advertised-routes json"])
     return frozenset(json.loads(text or "{}").get("advertisedRoutes", {}))
 
 
 def configure(folder: Path, lines: Iterable[str]) -> None:
-    """Enter configuration lines into a running bgpd. Raises ClusterwrightError when it refuses one."""
+    """Enter configuration lines into a running bgpd. Raises ClusterwrightError for a refused line."""
     _vtysh(folder, ["configure terminal", *lines])
 
 
@@ -209,7 +211,7 @@ def _policy_lines(term: PolicyTerm, ip: str) -> Iterator[str]:
 
 
 def _password(session: PlannedSession) -> str | None:
-    """A password made of its secret's name, for a lab gets no secrets; FRR's TCP-MD5 stands in for TCP-AO too."""
+    """A password from its secret's name: a lab has no secrets. TCP-MD5 replaces TCP-AO, which FRR lacks."""
     return None if session.authentication is None else f"lab-{session.authentication.secret}"
 
 
@@ -218,6 +220,6 @@ def _word(view: SwitchView) -> str:
 
 
 def _pool(network: str, length: int) -> str:
-    """A pool and the one length that its prefixes have, in a prefix list's words."""
+    """A prefix list's entry for a pool with the single length of its prefixes."""
     prefix_length = int(network.rpartition("/")[2])
     return network if prefix_length == length else f"{network} ge {length} le {length}"

@@ -1,4 +1,4 @@
-"""Network namespaces on this machine: made in batches, entered by a thread, removed with all that runs in them."""
+"""Network namespaces on this machine: created in batches, entered by a thread, removed with their processes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _KILL_TIMEOUT_S = 10
 
 
 def run_ip(batch: str, namespace: str | None = None, version: int | None = None) -> None:
-    """Run lines of ``ip -batch``, in a namespace or in the machine's own network; rules need the IP ``version`` said.
+    """Run lines of ``ip -batch``, in a namespace or in the machine's own network; rules need the IP ``version``.
 
-    Raises ClusterwrightError with ip's words when it refuses a line.
+    Raises ClusterwrightError with ip's error message for a refused line.
     """
     where = ["-n", namespace] if namespace else []
     family = [f"-{version}"] if version else []
@@ -40,7 +40,7 @@ def run_ip(batch: str, namespace: str | None = None, version: int | None = None)
 
 @contextlib.contextmanager
 def inside(namespace: str) -> Iterator[None]:
-    """Within, this thread, threads and processes started from it and sockets made by it belong to the namespace."""
+    """Move this thread into the namespace, with the threads and processes it starts and the sockets it opens."""
     with Path("/proc/thread-self/ns/net").open() as home, (NETNS / namespace).open() as target:
         _enter(target.fileno())
         try:
@@ -50,12 +50,12 @@ def inside(namespace: str) -> Iterator[None]:
 
 
 def namespaces_named(prefix: str) -> list[str]:
-    """The existing namespaces whose names start so, sorted."""
+    """The existing namespaces with this prefix of the name, sorted."""
     return sorted(path.name for path in NETNS.glob("*") if path.name.startswith(prefix))
 
 
 def processes_in(namespaces: Iterable[str]) -> list[int]:
-    """The ids of all processes of the namespaces; one walk over /proc, however many namespaces there are."""
+    """The ids of all processes in the namespaces, from a single walk over /proc."""
     inodes = set()
     for name in namespaces:
         with contextlib.suppress(FileNotFoundError):

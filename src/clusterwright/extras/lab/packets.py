@@ -1,6 +1,6 @@
-"""Packets through a twin: who reaches whom, over which switches, and how many are lost while something fails.
+"""Packets through a twin: reachability between nodes, paths, and losses during a fault.
 
-Datagrams go to the port that the spec's flows open between nodes, so that the rendered packet filters let them pass.
+Datagrams go to a port opened between nodes by the spec's flows, so that the rendered packet filters permit them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from clusterwright.plan.model import Device, format_address
 
 _ANY_PORT = 4791
 _SETTLE_S = 0.5  # without a datagram, before the next attempt
-_LAST_S = 1.5  # for the last ones of a stream, which may wait for a neighbour to be asked twice
-_ATTEMPTS = 3  # neighbour discovery drops what comes first
+_LAST_S = 1.5  # for the last ones of a stream, possibly delayed by two neighbour requests
+_ATTEMPTS = 3  # neighbour discovery drops the first packets
 _HOP = re.compile(r"^\s*(\d+)\s+(\S+)", re.MULTILINE)
 
 
@@ -42,7 +42,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The way of a packet between two endpoints: switches in order; ``arrived`` when the target answered."""
+    """The path of a packet between two endpoints: switches in order; ``arrived`` if the target answered."""
 
     source: Endpoint
     target: Endpoint
@@ -60,9 +60,9 @@ class DatagramStream:
 
 
 def probe_port(twin: Twin) -> int | None:
-    """A UDP port that the spec opens between all nodes of the twin on its fabric; None where there is none.
+    """A UDP port opened by the spec between all nodes of the twin on its fabric; None without one.
 
-    Without one the nodes' packet filters would drop every probe, so they are not loaded.
+    Without a port the nodes' packet filters would drop every probe, so they are not loaded.
     """
     kinds = {(node.node_group, node.zones) for node in twin.nodes}
     if len(kinds) != 1:
@@ -75,7 +75,7 @@ def probe_port(twin: Twin) -> int | None:
 
 
 def endpoints(twin: Twin) -> tuple[Endpoint, ...]:
-    """The NICs of the twin's nodes whose cables are in service, in the order of the cables."""
+    """The NICs of the twin's nodes with a cable in service, in the order of the cables."""
     nodes = {node.name: node for node in twin.nodes}
     return tuple(
         Endpoint(
@@ -95,12 +95,12 @@ def pairs(ends: Sequence[Endpoint]) -> list[tuple[Endpoint, Endpoint]]:
     return [(a, b) for a, b in product(ends, repeat=2) if a.node is not b.node and a.rail == b.rail]
 
 
-def unreached(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]]) -> list[tuple[Endpoint, Endpoint]]:
-    """Of the given pairs those between which no datagram arrives, in some attempts."""
+def unreached(twin: Twin, end_pairs: Sequence[tuple[Endpoint, Endpoint]]) -> list[tuple[Endpoint, Endpoint]]:
+    """The pairs without an arriving datagram after all attempts."""
     port = probe_port(twin) or _ANY_PORT
-    missing = list(wanted)
+    missing = list(end_pairs)
     with ExitStack() as stack:
-        sockets = {end: stack.enter_context(_socket(twin, end, port)) for end in _ends(wanted)}
+        sockets = {end: stack.enter_context(_socket(twin, end, port)) for end in _ends(end_pairs)}
         by_address = {end.address: end for end in sockets}
         for _ in range(_ATTEMPTS):
             for source, target in missing:
@@ -114,17 +114,19 @@ def unreached(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]]) -> list[t
 
 
 @contextmanager
-def streaming(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]], interval_s: float) -> Iterator[DatagramStream]:
-    """Within, each pair exchanges a datagram every ``interval_s`` seconds; afterwards the stream's counts are final."""
+def streaming(
+    twin: Twin, end_pairs: Sequence[tuple[Endpoint, Endpoint]], interval_s: float
+) -> Iterator[DatagramStream]:
+    """Exchange a datagram between each pair every ``interval_s`` seconds; at the end the stream's counts are final."""
     port = probe_port(twin) or _ANY_PORT
     stream = DatagramStream()
-    mark = b"%d" % time.monotonic_ns()  # what an earlier stream sent may still arrive
+    mark = b"%d" % time.monotonic_ns()  # datagrams of an earlier stream may still arrive
     with ExitStack() as stack:
-        sockets = {end: stack.enter_context(_socket(twin, end, port)) for end in _ends(wanted)}
+        sockets = {end: stack.enter_context(_socket(twin, end, port)) for end in _ends(end_pairs)}
 
         def send() -> None:
             while not stream._stop.wait(interval_s):
-                for source, target in wanted:
+                for source, target in end_pairs:
                     _send(sockets[source], target, port, mark)
                     stream.sent += 1
 
@@ -145,7 +147,7 @@ def streaming(twin: Twin, wanted: Sequence[tuple[Endpoint, Endpoint]], interval_
 
 
 def trace(twin: Twin, source: Endpoint, target: Endpoint) -> Trace:
-    """The switches between two endpoints, by the packets that expire on the way."""
+    """The switches between two endpoints, from the answers to packets with a low hop limit."""
     port = probe_port(twin) or _ANY_PORT
     command = ["traceroute", f"-{twin.version}", "-n", "-U", "-q", "1", "-w", "1", "-m", "16", "-p", str(port)]
     with inside(source.namespace):
@@ -166,8 +168,8 @@ def trace(twin: Twin, source: Endpoint, target: Endpoint) -> Trace:
     )
 
 
-def _ends(wanted: Sequence[tuple[Endpoint, Endpoint]]) -> Iterable[Endpoint]:
-    return dict.fromkeys(chain.from_iterable(wanted))
+def _ends(end_pairs: Sequence[tuple[Endpoint, Endpoint]]) -> Iterable[Endpoint]:
+    return dict.fromkeys(chain.from_iterable(end_pairs))
 
 
 @contextmanager
@@ -182,12 +184,12 @@ def _socket(twin: Twin, end: Endpoint, port: int) -> Iterator[socket.socket]:
 
 
 def _send(sender: socket.socket, target: Endpoint, port: int, mark: bytes) -> None:
-    with suppress(OSError):  # no way there, for now: sent and lost
+    with suppress(OSError):  # currently no route: sent and lost
         sender.sendto(mark, (target.address, port))
 
 
 def _receive(sockets: dict[Endpoint, socket.socket], mark: bytes, quiet_s: float) -> Iterator[tuple[Endpoint, str]]:
-    """Packets with this mark until none has come for a while: the receiver, and the source address."""
+    """Packets with this mark until none arrives for ``quiet_s``: the receiver, and the source address."""
     ends = {made: end for end, made in sockets.items()}
     deadline = time.monotonic() + quiet_s
     while (wait := deadline - time.monotonic()) > 0:
@@ -195,7 +197,7 @@ def _receive(sockets: dict[Endpoint, socket.socket], mark: bytes, quiet_s: float
         for made in ready:
             try:
                 content, peer = made.recvfrom(64)
-            except OSError:  # an error that came back for an earlier datagram
+            except OSError:  # an ICMP error for an earlier datagram
                 continue
             if content == mark:
                 deadline = time.monotonic() + quiet_s

@@ -1,7 +1,7 @@
-"""Traces of a running lab on the machine: a folder, namespaces, limits of the kernel. And their removal.
+"""State of a running lab on the machine and its removal: a folder, namespaces, limits of the kernel.
 
-Traces of a killed command are found by name: namespaces by their prefix, processes by the namespace they run in,
-the kernel's former limits in a file that was written before they were raised.
+The state of a killed command is found by name: namespaces by their prefix, processes by their namespace,
+the kernel's former limits in a file written before they were raised.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PROGRAMS = {"ip": "iproute2", "traceroute": "traceroute", "nft": "nftables", "c
 
 @dataclass(frozen=True, slots=True)
 class LabState:
-    """How a lab was started: enough to derive its twin again. ``faults`` are those kept, as (device, port or None)."""
+    """The inputs of a lab's twin. ``faults`` are the kept ones, as (device, port or None)."""
 
     spec: str
     fabric: str
@@ -38,7 +38,7 @@ class LabState:
 
 
 def require_rights() -> None:
-    """Raises ClusterwrightError where a program or the right to make namespaces is missing."""
+    """Raises ClusterwrightError for a missing program, and for a missing right to create namespaces."""
     for program, package in _PROGRAMS.items():
         if shutil.which(program) is None:
             raise ClusterwrightError(f"a lab needs the program {program}: install the package {package}")
@@ -47,24 +47,24 @@ def require_rights() -> None:
 
 
 def folder_of(name: str) -> Path:
-    """The run folder of a lab; each router has one of its own in it."""
+    """The run folder of a lab, with a folder for each router."""
     return LABS / name
 
 
 def running_labs() -> list[str]:
-    """The names of all labs that are there or were left over."""
+    """The names of all running and left-over labs."""
     return sorted(path.parent.name for path in LABS.glob("*/state.json"))
 
 
 def write_state(name: str, state: LabState) -> None:
-    """Record how a lab is started; the folder appears with it."""
+    """Record the inputs of a lab, and create its folder."""
     own_folder(LABS, 0o755)
-    own_folder(folder_of(name), 0o755)  # each router goes through it to its own
+    own_folder(folder_of(name), 0o755)  # routers need access to their own folder inside
     replace(folder_of(name) / "state.json", json.dumps(asdict(state), indent=1).encode())
 
 
 def read_state(name: str) -> LabState:
-    """How a running lab was started. Raises ClusterwrightError when it does not run."""
+    """The inputs of a running lab. Raises ClusterwrightError for a lab that is not running."""
     try:
         data: dict[str, Any] = json.loads((folder_of(name) / "state.json").read_text())
     except FileNotFoundError as error:
@@ -80,7 +80,7 @@ def read_state(name: str) -> LabState:
 
 @contextlib.contextmanager
 def exclusively(name: str) -> Iterator[None]:
-    """Within, no other command changes this lab. Raises ClusterwrightError when one is at it."""
+    """Lock this lab against other commands. Raises ClusterwrightError for a locked one."""
     own_folder(LABS, 0o755)
     with open_lock(LABS / f"{name}.lock") as lock:
         if not took_lock(lock):
@@ -89,7 +89,7 @@ def exclusively(name: str) -> Iterator[None]:
 
 
 def remove_lab(name: str) -> bool:
-    """Remove every trace of a lab, complete or not; True when there was any. Raises ClusterwrightError."""
+    """Remove a lab, complete or not; True if anything existed. Raises ClusterwrightError."""
     prefix = namespace_prefix(name)
     if folder_of(name).is_symlink():
         raise ClusterwrightError(f"{folder_of(name)}: a link, where the lab's folder should be. Remove it.")
@@ -105,11 +105,11 @@ def remove_lab(name: str) -> bool:
     return was_running
 
 
-def raise_limits(wanted: Mapping[str, int]) -> None:
-    """Raise the kernel's limits (paths under /proc/sys, values) that are lower; the last lab to go restores them."""
+def raise_limits(limits: Mapping[str, int]) -> None:
+    """Raise lower kernel limits to these values, by path under /proc/sys; the last removed lab restores them."""
     with _limits_locked():
         saved: dict[str, str] = json.loads(_LIMITS.read_text()) if _LIMITS.exists() else {}
-        low = {path: value for path, value in wanted.items() if int(Path(path).read_text()) < value}
+        low = {path: value for path, value in limits.items() if int(Path(path).read_text()) < value}
         saved = {path: Path(path).read_text() for path in low} | saved
         replace(_LIMITS, json.dumps(saved).encode())
         for path, value in low.items():

@@ -1,4 +1,4 @@
-"""The twin of a fabric as data: which namespaces there are, their interfaces, and how each switch speaks BGP."""
+"""The twin of a fabric as data: its namespaces, their interfaces, and the BGP sessions of each switch."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
     from clusterwright.plan.model import Cable, Device, Interface, Plan
 
-_LONGEST_INTERFACE = 15  # IFNAMSIZ less its end mark
+_LONGEST_INTERFACE = 15  # IFNAMSIZ without its terminating null
 _PREFIX = "cwlab-"
 
 
 @dataclass(frozen=True)
 class Twin:
-    """A part of one fabric of a plan, to be run on one machine.
+    """A part of one fabric of a plan, to run on one machine.
 
-    ``views`` are the kept switches in the plan's order with those sessions that stay inside the twin, ``nodes`` the
-    kept nodes, ``cables`` all cables between them, in service or not.
+    ``views`` are the kept switches in the plan's order with their sessions inside the twin, ``nodes`` the kept nodes,
+    ``cables`` all cables between them, in service or not.
     """
 
     plan: Plan
@@ -76,7 +76,7 @@ class Twin:
         return self.interfaces[end.device, end.port]
 
     def owner_of(self) -> Mapping[str, str]:
-        """Which device has an address, for the addresses that answer on the way of a packet."""
+        """The device of each address, for the answers along a packet's path."""
         owner_by_address = {}
         for view in self.views:
             if view.loopback is not None:
@@ -91,12 +91,12 @@ class Twin:
 
 
 def namespace_prefix(name: str) -> str:
-    """How the names of a lab's namespaces start. A lab's name has no second dot, so no prefix is part of another."""
+    """The prefix of a lab's namespaces. A lab's name has no second dot, so no prefix is part of another."""
     return f"{_PREFIX}{name}."
 
 
 def build_twin(plan: Plan, fabric: str, cut: Cut) -> Twin:
-    """The twin of a fabric. Raises ClusterwrightError for a fabric that cannot be twinned and for an impossible cut."""
+    """The twin of a fabric. Raises ClusterwrightError for an unsupported fabric and for an impossible cut."""
     kind = fabric_of(plan, fabric)
     if kind.technology == "infiniband":
         raise ClusterwrightError(
@@ -116,7 +116,7 @@ def build_twin(plan: Plan, fabric: str, cut: Cut) -> Twin:
 
 
 def with_faults(twin: Twin, faults: tuple[SpecException, ...]) -> Twin:
-    """The same twin as the plan would be with these exceptions in its spec. Raises SpecError as planning does."""
+    """The twin with these exceptions added to its spec. Raises SpecError as planning does."""
     spec = replace(twin.plan.spec, exceptions=(*twin.plan.spec.exceptions, *faults))
     return _twin(build_plan(spec), twin.fabric, tuple(twin.view_of), tuple(node.name for node in twin.nodes))
 
@@ -143,7 +143,7 @@ def _twin(plan: Plan, fabric: str, switches: tuple[str, ...], nodes: tuple[str, 
 
 
 def interface_name(port: str) -> str:
-    """A port's name as the kernel takes one: Et3_18_1, eth8_1_1, be0."""
+    """A port's name in a form valid for the kernel: Et3_18_1, eth8_1_1, be0."""
     name = re.sub(r"[^A-Za-z0-9_-]", "_", port.replace("Ethernet", "Et"))
     if len(name) > _LONGEST_INTERFACE:
         raise ClusterwrightError(f"port {port}: its name is too long for a network interface of Linux.")

@@ -1,4 +1,4 @@
-"""Whom gnmic and snmp_exporter ask: switches at their management ports, labelled as targets of Prometheus are."""
+"""Targets of gnmic and snmp_exporter: switches at their management ports, labelled like targets of Prometheus."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from clusterwright.lists.records import Inventory, Record
 
 _LABELS = ("fabric", "tier", "role", "pod", "rack")
-# OpenConfig's models: what every switch that speaks gNMI has, and what the rules and dashboards show.
+# OpenConfig models: present on every switch with gNMI, and shown by the rules and dashboards.
 _PATHS = ("/interfaces/interface/state/counters", "/interfaces/interface/state/oper-status", "/network-instances")
 
 
 def gnmic_configuration(inventory: Inventory) -> dict[str, Any] | None:
-    """Gnmic's targets, subscriptions and its output for Prometheus; None where the site has no telemetry.
+    """Gnmic's targets, subscriptions and its output for Prometheus; None for a site without telemetry.
 
-    Certificates are named as the site's telemetry names them, and lie where gnmic is started.
+    Certificates have the names in the site's telemetry, in the working directory of gnmic.
     """
     telemetry = inventory.plan.spec.site.telemetry
     if telemetry is None:
@@ -44,9 +44,9 @@ def gnmic_configuration(inventory: Inventory) -> dict[str, Any] | None:
 
 
 def snmp_targets(inventory: Inventory) -> list[dict[str, Any]] | None:
-    """Targets of snmp_exporter for ``file_sd_configs``: it asks them as the site's SNMP user (``auth``); None without.
+    """Targets of snmp_exporter for ``file_sd_configs``, with the site's SNMP user (``auth``); None for a site without.
 
-    The job sends ``__address__`` on as the exporter's parameter ``target``, as its README says.
+    The job passes ``__address__`` to the exporter as parameter ``target``, as in its README.
     """
     snmp = inventory.plan.spec.site.snmp
     if snmp is None:

@@ -16,10 +16,10 @@ _SOURCE = {"type": "prometheus", "uid": "${source}"}
 
 
 def dashboard(inventory: Inventory, fabric: Fabric) -> dict[str, Any]:
-    """The dashboard of ``fabric`` as Grafana imports it; its data source is chosen there."""
+    """The dashboard of ``fabric`` for Grafana's import; its data source is chosen there."""
     cluster = inventory.plan.name
     chosen = f'cluster="{cluster}", fabric="{fabric.name}"'
-    asked = f'job="{cluster}", fabric="{fabric.name}"'
+    polled = f'job="{cluster}", fabric="{fabric.name}"'
     roles = ", ".join(f"{depth}: {tier.role}" for depth, tier in enumerate(fabric.tiers))
     panels = [
         _panel(
@@ -54,7 +54,7 @@ def dashboard(inventory: Inventory, fabric: Fabric) -> dict[str, Any]:
         _panel(
             "table",
             "Devices that do not answer",
-            f"up{{{asked}}} == 0",
+            f"up{{{polled}}} == 0",
             unit="short",
             x=0,
             y=2 * _HEIGHT,

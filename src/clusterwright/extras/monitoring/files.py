@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def monitoring_files(inventory: Inventory) -> Mapping[str, Iterable[str]]:
-    """File name to its pieces. Parts that the site lacks (telemetry, SNMP, switches that ANTA tests) have no file."""
+    """File name to its pieces. A site without telemetry, SNMP or switches for ANTA has no files for these."""
     neighbours = expected_neighbours(inventory)
     tested = anta_inventory(inventory)
     collected, snmp = gnmic_configuration(inventory), snmp_targets(inventory)
@@ -43,18 +43,20 @@ def monitoring_files(inventory: Inventory) -> Mapping[str, Iterable[str]]:
 
 
 def _device_lines(neighbours: Neighbours) -> Iterator[str]:
-    """A device a line."""
+    """A JSON object with a device a line."""
     yield "{"
     between = "\n"
     for device, ports in neighbours.items():
-        heard = {port: {"device": other, "port": far} for port, (other, far) in ports.items()}
-        yield f"{between}{json.dumps(device)}: {json.dumps(heard)}"
+        neighbour_by_port: dict[str, dict[str, str]] = {}
+        for port, (far_device, far_port) in ports.items():
+            neighbour_by_port[port] = {"device": far_device, "port": far_port}
+        yield f"{between}{json.dumps(device)}: {json.dumps(neighbour_by_port)}"
         between = ",\n"
     yield "\n}\n"
 
 
 def _yaml_lines(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """A long document, an item a line in YAML's flow style, which JSON is: a YAML writer takes ten times as long."""
+    """A long document, an item a line as JSON, YAML's flow style: a YAML writer takes ten times as long."""
     for key, value in document.items():
         if isinstance(value, dict) and value and not indent:
             yield f"{key}:\n"
@@ -69,6 +71,6 @@ def _yaml_lines(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
 
 
 def _document(document: Any) -> str:
-    # Long lines: an expression that is folded is hard to compare.
+    # Long lines: folded expressions are hard to compare.
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     return str(yaml.dump(document, Dumper=dumper, sort_keys=False, width=1000, default_flow_style=None))

@@ -1,4 +1,4 @@
-"""Who should be heard at which port: for LLDP at large, and as ANTA's tests of EOS."""
+"""Planned LLDP neighbours by port, as a table and as ANTA's tests of EOS."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Neighbours = dict[str, dict[str, tuple[str, str]]]
 
 
 def expected_neighbours(inventory: Inventory) -> Neighbours:
-    """Device and port to the neighbour's device and its port as LLDP names it, of every Ethernet cable in service."""
+    """Device and port to the neighbour's device and LLDP port name, for every Ethernet cable in service."""
     ethernet = {fabric.name for fabric in inventory.plan.spec.fabrics if fabric.technology != "infiniband"}
     announced = PanelNames(inventory.plan)
     neighbours: Neighbours = defaultdict(dict)
     for cable in inventory.cable_list:
         if cable.in_service and cable.fabric in ethernet:
-            for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
-                neighbours[near.device][near.port] = (far.device, announced.of(far))
+            neighbours[cable.a.device][cable.a.port] = (cable.b.device, announced.of(cable.b))
+            neighbours[cable.b.device][cable.b.port] = (cable.a.device, announced.of(cable.a))
     return dict(neighbours)
 
 
 def anta_inventory(inventory: Inventory) -> dict[str, Any]:
-    """The switches that ANTA tests, each with its name, fabric, role and pod for tags."""
+    """The switches tested by ANTA, each with its name, fabric, role and pod as tags."""
     reached = inventory.reachable_addresses()
     tested = {name for name, system in systems().items() if system.tested_by_anta}
     hosts = [
@@ -43,13 +43,12 @@ def anta_inventory(inventory: Inventory) -> dict[str, Any]:
 
 
 def anta_catalogue(inventory: Inventory, tested: dict[str, Any], neighbours: Neighbours) -> dict[str, Any]:
-    """ANTA's tests: for each switch of ``tested`` the neighbours that are switches, and its ports, by the tag of its
-    name.
+    """ANTA's tests for each switch of ``tested``, selected by the tag of its name: LLDP neighbours and ports.
 
-    Hosts need not speak LLDP, so that of their ports only the state is tested.
+    Only switches are tested as neighbours: hosts may have no LLDP. For ports to hosts only the state is tested.
     """
     kinds = {device.name: device.kind for device in inventory.plan.devices}
-    heard: list[dict[str, Any]] = []
+    lldp: list[dict[str, Any]] = []
     states: list[dict[str, Any]] = []
     for host in tested["anta_inventory"]["hosts"]:
         ports = neighbours.get(host["name"], {})
@@ -60,8 +59,8 @@ def anta_catalogue(inventory: Inventory, tested: dict[str, Any], neighbours: Nei
             if kinds[device] == "switch"
         ]
         if switches:
-            heard.append({"VerifyLLDPNeighbors": {"neighbors": switches, "require_fqdn": False, "filters": filters}})
+            lldp.append({"VerifyLLDPNeighbors": {"neighbors": switches, "require_fqdn": False, "filters": filters}})
         if ports:
             interfaces = [{"name": port, "status": "up"} for port in ports]
             states.append({"VerifyInterfacesStatus": {"interfaces": interfaces, "filters": filters}})
-    return {"anta.tests.connectivity": heard, "anta.tests.interfaces": states}
+    return {"anta.tests.connectivity": lldp, "anta.tests.interfaces": states}

@@ -1,4 +1,4 @@
-"""Recording rules and alerts for Prometheus: the answering part of each fabric, compared with the plan."""
+"""Recording rules and alerts for Prometheus: the reachable part of each fabric, compared with the plan."""
 
 from __future__ import annotations
 
@@ -19,46 +19,47 @@ UP_COUNT = "fabric_tier:up:count"
 TRAFFIC = "fabric_tier:if_octets:rate5m"
 ERRORS = "fabric_tier:if_errors:rate5m"
 
-# An instance is a host name, with a domain and a port behind it: what is left names the device's page.
+# An instance is a host name with optional domain and port; the host name alone is that of the device's page.
 _DEVICE = '{{ reReplaceAll "[.:].*" "" $labels.instance }}'
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """An alert, and the devices that it can be about."""
+    """An alert, and its possible devices."""
 
     name: str
     expr: str
     wait: str
-    """How long the expression holds before the alert fires."""
+    """The duration of the expression before the alert fires."""
     severity: str
     summary: str
     """A template of Prometheus."""
     page: str
-    """The page of `clusterwright report` on the subject of an alert, a template too."""
+    """The page of `clusterwright report` on the subject of an alert, also a template."""
     concerns: Callable[[Record], bool]
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def summary_of(self, record: Record) -> str:
-        """The summary as it reads for one device; values that only Prometheus has are "n"."""
+        """The summary for one device, with "n" in place of values from Prometheus."""
         labels = {"instance": record["name"], "device": record["name"], "rack": record["rack"] or ""}
         text = re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda match: labels[match[1]], self.summary)
         return text.replace("{{ $value }}", "n")
 
 
 def alerting_rules(inventory: Inventory) -> dict[str, Any]:
-    """The file of rules. The job that asks whether devices answer is called as the cluster is, and its targets are
-    those of ``targets.json``; octets and errors are IF-MIB's, as snmp_exporter has them. Planned numbers stand in the
-    alerts, so that a device that is never polled is missed too. ``report`` is the page of the report on an alert's
-    subject.
+    """The file of rules.
+
+    The Prometheus job for reachability has the name of the cluster and the targets of ``targets.json``; octets and
+    errors are those of IF-MIB from snmp_exporter. Alerts contain planned counts, so they also fire for a device that is
+    never polled. ``report`` is the page of the report on an alert's subject.
     """
     cluster = inventory.plan.name
     chosen = f'cluster="{cluster}", fabric!=""'
-    asked = f'job="{cluster}", {chosen}'  # of one job: a device that several ask counts once
+    polled = f'job="{cluster}", {chosen}'  # of one job: a device polled by several jobs counts once
     by = "by (cluster, fabric, tier)"
     recording = [
-        {"record": UP_RATIO, "expr": f"avg {by} (up{{{asked}}})"},
-        {"record": UP_COUNT, "expr": f"sum {by} (up{{{asked}}})"},
+        {"record": UP_RATIO, "expr": f"avg {by} (up{{{polled}}})"},
+        {"record": UP_COUNT, "expr": f"sum {by} (up{{{polled}}})"},
         {"record": TRAFFIC, "expr": f"sum {by} (rate(ifHCInOctets{{{chosen}}}[5m]))"},
         {
             "record": ERRORS,
@@ -88,7 +89,7 @@ def _rule(alert: Alert, report_url: str) -> dict[str, Any]:
 
 def alerts(inventory: Inventory) -> tuple[Alert, ...]:
     """Every alert of a cluster."""
-    cluster, asked = inventory.plan.name, frozenset(inventory.reachable_addresses())
+    cluster, polled = inventory.plan.name, frozenset(inventory.reachable_addresses())
     return (
         Alert(
             name="DeviceDown",
@@ -97,7 +98,7 @@ def alerts(inventory: Inventory) -> tuple[Alert, ...]:
             severity="warning",
             summary="{{ $labels.instance }} in rack {{ $labels.rack }} does not answer.",
             page=f"devices/{_DEVICE}.html",
-            concerns=lambda record: record["state"] == "active" and record["name"] in asked,
+            concerns=lambda record: record["state"] == "active" and record["name"] in polled,
         ),
         Alert(
             name="RackDark",
@@ -107,7 +108,7 @@ def alerts(inventory: Inventory) -> tuple[Alert, ...]:
             severity="critical",
             summary="Nothing in rack {{ $labels.rack }} answers.",
             page="racks/{{ $labels.rack }}.html",
-            concerns=lambda record: record["rack"] is not None and record["name"] in asked,
+            concerns=lambda record: record["rack"] is not None and record["name"] in polled,
         ),
         Alert(
             name="OtherwiseThanPlanned",
@@ -118,18 +119,17 @@ def alerts(inventory: Inventory) -> tuple[Alert, ...]:
             page="devices/{{ $labels.device }}.html",
             concerns=lambda record: record["network_os"] in systems() or record["image"] is not None,
         ),
-        *_fewer_than_planned(inventory, asked),
+        *_fewer_than_planned(inventory, polled),
     )
 
 
-def _fewer_than_planned(inventory: Inventory, asked: Collection[str]) -> Iterator[Alert]:
-    """For each tier, fewer switches that answer than are planned to; none at all is a number too."""
-    counted = Counter(
-        (device.fabric, device.tier, device.role)
-        for device in inventory.device_list
-        if device.fabric and device.state == "active" and device.name in asked
-    )
-    for (fabric, tier, role), count in counted.items():
+def _fewer_than_planned(inventory: Inventory, polled: Collection[str]) -> Iterator[Alert]:
+    """An alert for each tier with fewer reachable switches than planned, also with none."""
+    counts: Counter[tuple[str, int, str]] = Counter()
+    for device in inventory.device_list:
+        if device.fabric and device.state == "active" and device.name in polled:
+            counts[device.fabric, device.tier, device.role] += 1
+    for (fabric, tier, role), count in counts.items():
         chosen = f'cluster="{inventory.plan.name}", fabric="{fabric}", tier="{tier}"'
         yield Alert(
             name="FewerSwitchesThanPlanned",
@@ -138,14 +138,14 @@ def _fewer_than_planned(inventory: Inventory, asked: Collection[str]) -> Iterato
             severity="critical",
             summary=f"{{{{ $value }}}} of {count} {role} of {fabric} answer.",
             page="devices.html",
-            concerns=_in_tier((fabric, tier, role), asked),
+            concerns=_in_tier((fabric, tier, role), polled),
             labels={"fabric": fabric, "role": role},
         )
 
 
-def _in_tier(tier: tuple[str, int, str], asked: Collection[str]) -> Callable[[Record], bool]:
+def _in_tier(tier: tuple[str, int, str], polled: Collection[str]) -> Callable[[Record], bool]:
     def concerns(record: Record) -> bool:
         is_of_tier = (record["fabric"], record["tier"], record["role"]) == tier
-        return is_of_tier and record["state"] == "active" and record["name"] in asked
+        return is_of_tier and record["state"] == "active" and record["name"] in polled
 
     return concerns

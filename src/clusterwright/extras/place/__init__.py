@@ -1,1 +1,1 @@
-"""Where a job's ranks run: its axes of parallelism mapped to the layers of the topology."""
+"""Placement of a job's ranks: its axes of parallelism mapped to the layers of the topology."""

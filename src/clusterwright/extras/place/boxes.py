@@ -1,8 +1,8 @@
-"""Boxes: blocks of ranks, cut out of the grid so that little of their traffic leaves them.
+"""Boxes: blocks of ranks in the grid with little traffic to the outside.
 
 A block of s ranks is a box with a divisor of each axis as its side, and all blocks of one size are equal boxes side by
-side. Boxes nest: a pod's holds whole racks', a rack's whole nodes'. The traffic that leaves a box is exact, by counting
-along each stream's axes where neighbours lie in different boxes.
+side. Boxes nest: a pod's holds whole racks', a rack's whole nodes'. The traffic out of a box is exact: a count of the
+neighbours in different boxes along each stream's axes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def divisors(number: int) -> tuple[int, ...]:
 def chains(job: Job, streams: tuple[Stream, ...], capacities: tuple[int, ...], per_node: int) -> tuple[Chain, ...]:
     """Nested boxes, from the outermost layer to the node, for every promising combination of block sizes.
 
-    ``capacities`` are the most ranks that a domain of each layer takes, outermost first, without node and cluster.
+    ``capacities`` are the most ranks in a domain of each layer, outermost first, without node and cluster.
     """
     leaving = _Leaving(job, streams)
     whole: Box = tuple(job.sizes[axis] for axis in AXES)
@@ -52,7 +52,7 @@ def chains(job: Job, streams: tuple[Stream, ...], capacities: tuple[int, ...], p
 
 
 def sequence(job: Job, chain: Chain, streams: tuple[Stream, ...]) -> Ints:
-    """The ranks in an order in which every box of the chain is a run of neighbours; chatty axes vary fastest."""
+    """The ranks ordered so that every box of the chain is contiguous; axes with more traffic vary faster."""
     places = coordinates(job)
     volume = dict.fromkeys(AXES, 0.0)
     for stream in streams:
@@ -66,7 +66,7 @@ def sequence(job: Job, chain: Chain, streams: tuple[Stream, ...]) -> Ints:
 
 
 def _blocks(leaving: _Leaving, outer: Box, capacity: int, per_node: int) -> list[Box]:
-    """Boxes in ``outer`` for the largest block sizes that a domain takes; ``outer`` itself where it fits."""
+    """Boxes in ``outer`` for the largest block sizes within ``capacity``; ``outer`` itself if it fits."""
     sizes = [size for size in divisors(prod(outer)) if size % per_node == 0 and size <= capacity]
     blocks: list[Box] = []
     for size in sizes[::-1][:SIZES_TRIED]:
@@ -75,7 +75,7 @@ def _blocks(leaving: _Leaving, outer: Box, capacity: int, per_node: int) -> list
 
 
 def _best(leaving: _Leaving, outer: Box, size: int) -> list[Box]:
-    """Boxes of ``size`` ranks whose sides divide those of ``outer``, least leaving first."""
+    """Boxes of ``size`` ranks with sides that divide those of ``outer``, least outgoing traffic first."""
     return sorted(_boxes(outer, size), key=lambda box: (leaving(box), box))
 
 
@@ -91,20 +91,20 @@ def _boxes(outer: Box, size: int) -> tuple[Box, ...]:
 
 
 class _Leaving:
-    """Average bytes that a rank sends out of its box in a step; remembered by box."""
+    """Average bytes from a rank to other boxes in a step, cached by box."""
 
     def __init__(self, job: Job, streams: tuple[Stream, ...]) -> None:
         self._job = job
         self._streams = streams
-        self._known: dict[Box, float] = {}
+        self._bytes_by_box: dict[Box, float] = {}
 
     def __call__(self, box: Box) -> float:
-        if box not in self._known:
-            self._known[box] = sum(self._of(stream, box) for stream in self._streams)
-        return self._known[box]
+        if box not in self._bytes_by_box:
+            self._bytes_by_box[box] = sum(self._of(stream, box) for stream in self._streams)
+        return self._bytes_by_box[box]
 
     def _of(self, stream: Stream, box: Box) -> float:
-        """Counts along one group of the stream: all groups are alike."""
+        """The bytes of one stream, counted in one of its groups: all groups are alike."""
         columns = [AXES.index(axis) for axis in stream.axes]
         sizes = [self._job.sizes[axis] for axis in stream.axes]
         members = np.zeros((prod(sizes), len(AXES)), np.int64)

@@ -32,7 +32,7 @@ _LARGEST_SEED = 2**32 - 1
     help="rankfile: Open MPI's; hostfile: a line a rank, for Slurm's --distribution=arbitrary.",
 )
 def place_command(spec: Path, name: str | None, failed: tuple[str, ...], seed: int, output: str) -> int:
-    """Places a job of SPEC so that little crosses the upper layers, beside a linear and a random placement.
+    """Places a job of SPEC with little traffic across the upper layers, beside linear and random placements.
 
     Drained nodes, nodes out of service and nodes with a cable out of service are left out, as are --failed ones.
 

@@ -1,4 +1,4 @@
-"""A job's ranks as a grid of axes, and who sends to whom in it."""
+"""A job's ranks as a grid of axes, and the pairs of communicating ranks."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def rank_at(job: Job, place: Ints) -> Ints:
 
 
 def edges(job: Job, streams: tuple[Stream, ...]) -> tuple[Edges, ...]:
-    """Who sends to whom, for each stream."""
-    every = coordinates(job)
+    """Sources and targets of each stream."""
+    places = coordinates(job)
     ranks = np.arange(job.ranks)
     edges = []
     for stream in streams:
-        nearby, is_wrapped = neighbour(job, every, stream)
+        nearby, is_wrapped = neighbour(job, places, stream)
         target = rank_at(job, nearby)
         kept = np.ones(job.ranks, np.bool_) if stream.ring else ~is_wrapped
         source, target = ranks[kept], target[kept]
@@ -61,7 +61,7 @@ def edges(job: Job, streams: tuple[Stream, ...]) -> tuple[Edges, ...]:
 
 
 def neighbour(job: Job, places: Ints, stream: Stream) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """The next place along a stream's axes for each place, and whether it is the first one again."""
+    """The next place along a stream's axes for each place, and whether it wraps to the first one."""
     moved = places.copy()
     carry = np.ones(len(places), np.int64)
     for axis in stream.axes:

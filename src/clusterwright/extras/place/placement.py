@@ -1,7 +1,7 @@
-"""Placing a job: nested boxes of its grid onto nested domains, and the placement of a scheduler for comparison.
+"""Placement of a job: nested boxes of its grid onto nested domains, and placements without topology to compare with.
 
-A sequence of node-sized blocks goes into few domains, whole blocks into one where they fit. Ranks of jobs so small that
-every pair can be tried are exchanged while that helps. Each byte counts at the highest layer that it crosses.
+A sequence of node-sized blocks goes into few domains, whole blocks into one where they fit. Small jobs are improved by
+exchanging pairs of ranks. Each byte counts at the highest layer on its path.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from clusterwright.spec.workload import Job
 
 TENSOR = "tensor"
 _OUTWEIGHS = 1e6
-_ORDER = 5  # what the seed is used for here
+_ORDER = 5  # the stream of random numbers for this use of the seed
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A job's ranks on nodes. ``node_of`` is each rank's node as an index of the room's, ``gpu_of`` its local GPU;
-    ``bytes_by_axis`` the bytes of a step along each axis by the layer that they climb to."""
+    """A job's ranks on nodes.
+
+    ``node_of`` is each rank's node as an index of the room's, ``gpu_of`` its local GPU; ``bytes_by_axis`` are the bytes
+    of a step along each axis by the highest layer on their path.
+    """
 
     node_of: Ints
     gpu_of: Ints
@@ -41,9 +44,9 @@ class Placement:
 def place(room: Room, job: Job) -> Placement:
     """The placement with the fewest bytes across the outermost layer, then across the next one, down to the node.
 
-    Where nodes share NVLink, tensor groups stay inside a domain wherever one has room: a ring is as slow as its slowest
-    hop, however few bytes take that one. Raises ClusterwrightError when the job is not whole nodes, or more than there
-    are in service.
+    With NVLink between nodes, tensor groups stay inside a domain wherever one has room: a ring is as slow as its
+    slowest hop, even for few bytes. Raises ClusterwrightError for a job of partial nodes, and for too few nodes in
+    service.
     """
     count = _nodes_needed(room, job)
     sent = tuple(_weighed(room, stream) for stream in streams(job))
@@ -63,7 +66,7 @@ def place(room: Room, job: Job) -> Placement:
 
 
 def _weighed(room: Room, stream: Stream) -> Stream:
-    """The weight of a stream: where nodes share NVLink no bytes of others outweigh those of tensor groups."""
+    """A stream with its weight: with NVLink between nodes, tensor groups outweigh all other streams."""
     if not room.joins_nodes_by_nvlink or stream.axis != TENSOR:
         return stream
     return replace(stream, sent_bytes=stream.sent_bytes * _OUTWEIGHS)
@@ -104,7 +107,7 @@ def _nodes_needed(room: Room, job: Job) -> int:
 
 
 def _capacities(room: Room, job: Job) -> tuple[int, ...]:
-    """The most ranks that a domain of each layer takes, outermost first."""
+    """The most ranks in a domain of each layer, outermost first."""
     return tuple(min(int(np.bincount(labels).max()) * room.gpus_per_node, job.ranks) for labels in room.domains[::-1])
 
 
@@ -119,7 +122,7 @@ def _laid_out(room: Room, job: Job, sent: tuple[Stream, ...], chain: Chain, coun
 
 
 def crossing(room: Room, edges: tuple[Edges, ...], node_of: Ints) -> Mapping[str, tuple[float, ...]]:
-    """For each axis the bytes of a step by the layer that they climb to: inside a node first, across the cluster last.
+    """For each axis the bytes of a step by the highest layer on their path: inside a node first, the cluster last.
 
     ``node_of`` is each rank's node, as an index of the room's.
     """
@@ -141,9 +144,8 @@ def cost(bytes_by_axis: Mapping[str, tuple[float, ...]]) -> tuple[float, ...]:
 def fill(room: Room, count: int, blocks: tuple[int, ...]) -> Ints | None:
     """Nodes, by index, for a sequence of ``count`` nodes' worth of ranks.
 
-    ``blocks`` are the sizes in nodes of the blocks that belong together, outermost layer first. Where domains have no
-    room for whole blocks, the largest part of a block that there is room for takes its place. None when the room is too
-    small.
+    ``blocks`` are the sizes in nodes of the blocks to keep together, outermost layer first. In domains too small for a
+    whole block, its largest fitting part is used instead. None for a room with fewer nodes.
     """
     if count > len(room.nodes):
         return None
@@ -151,22 +153,27 @@ def fill(room: Room, count: int, blocks: tuple[int, ...]) -> Ints | None:
 
 
 def _take(room: Room, nodes: Ints, count: int, blocks: tuple[int, ...], layer: int) -> Ints:
-    """``count`` of ``nodes`` in sequence; ``layer`` is the row of domains to deal them to."""
+    """``count`` of ``nodes`` in sequence, filling the domains of ``layer`` (a row of the room's domains)."""
     if layer < 0:
         return nodes[:count]
     labels = room.domains[layer][nodes]
     members = [nodes[labels == label] for label in np.unique(labels)]
     block = blocks[len(blocks) - 1 - layer]
     parts = [part for part in divisors(block)[::-1] if count % part == 0] or [1]
-    shares = next(shares for part in parts if (shares := _deal([len(member) for member in members], count, part)))
-    taken = [_take(room, members[domain], share, blocks, layer - 1) for domain, share in shares]
-    return np.concatenate(taken)
+    free = [len(member) for member in members]
+    shares: list[tuple[int, int]] = []
+    for part in parts:
+        shares = _deal(free, count, part)
+        if shares:
+            break
+    chosen = [_take(room, members[domain], share, blocks, layer - 1) for domain, share in shares]
+    return np.concatenate(chosen)
 
 
 def _deal(free: list[int], count: int, block: int) -> list[tuple[int, int]]:
-    """Domains and how many nodes each gives, in whole blocks: the roomiest first, the tightest fit last.
+    """Domains with their number of nodes, in whole blocks: the roomiest first, the tightest fit last.
 
-    Empty when blocks of this size do not fit.
+    Empty if blocks of this size do not fit.
     """
     capacity = [space // block * block for space in free]
     if sum(capacity) < count:
@@ -193,8 +200,8 @@ _NOISE = 1e-9  # of the whole traffic: less is rounding
 def refined(room: Room, edges: tuple[Edges, ...], node_of: Ints) -> Ints:
     """The placement after the best exchanges of two ranks, one after the other, until none helps.
 
-    An exchange helps when it takes bytes from the outermost layer that it changes (Kernighan and Lin 1970, for pairs,
-    layer by layer). Jobs of more than MOST_RANKS ranks come back as they are.
+    An exchange helps if it reduces the bytes on the outermost layer with a change (Kernighan and Lin 1970, for pairs,
+    layer by layer). Jobs of more than MOST_RANKS ranks are not changed.
     """
     ranks = len(node_of)
     if ranks > MOST_RANKS:
@@ -210,8 +217,8 @@ def refined(room: Room, edges: tuple[Edges, ...], node_of: Ints) -> Ints:
         pair = _best_exchange(room, weights, node_of, noise)
         if pair is None:
             break
-        one, other = pair
-        node_of[one], node_of[other] = node_of[other], node_of[one]
+        first, second = pair
+        node_of[first], node_of[second] = node_of[second], node_of[first]
     return node_of
 
 
@@ -222,14 +229,14 @@ def _best_exchange(room: Room, weights: Floats, node_of: Ints, noise: float) -> 
         gain = np.where(standing, _gains(weights, labels), -np.inf)
         best = float(gain.max())
         if best > noise:
-            one, other = np.unravel_index(int(gain.argmax()), gain.shape)
-            return int(one), int(other)
+            first, second = np.unravel_index(int(gain.argmax()), gain.shape)
+            return int(first), int(second)
         standing &= gain > -noise
     return None
 
 
 def _gains(weights: Floats, labels: Ints) -> Floats:
-    """Bytes that no longer cross between domains when two ranks exchange places, for every pair."""
+    """The saved bytes between domains if two ranks exchange places, for every pair."""
     _, dense = np.unique(labels, return_inverse=True)
     membership = np.zeros((len(labels), int(dense.max()) + 1))
     membership[np.arange(len(labels)), dense] = 1

@@ -20,7 +20,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 @dataclass(frozen=True, slots=True)
 class PlacementComparison:
-    """A job's placement beside two that know nothing of the topology."""
+    """A job's placement beside two placements without regard to the topology."""
 
     cluster: str
     job: Job
@@ -32,12 +32,12 @@ class PlacementComparison:
 
     @property
     def placements(self) -> tuple[tuple[str, Placement], ...]:
-        """All three, each with its name."""
+        """All three placements with their names."""
         return ("planned", self.planned), ("linear", self.linear), ("random", self.random)
 
 
 def nodes_of(room: Room, placement: Placement) -> list[str]:
-    """The nodes that a placement uses, in the order of the room."""
+    """The nodes of a placement, in the order of the room."""
     return [room.nodes[index] for index in np.unique(placement.node_of)]
 
 
@@ -48,12 +48,12 @@ def rankfile(room: Room, placement: Placement) -> str:
 
 
 def hostfile(room: Room, placement: Placement) -> str:
-    """The node of each rank, a line a rank, in the form of SLURM_HOSTFILE."""
+    """The node of each rank, a line a rank, in the format of SLURM_HOSTFILE."""
     return "".join(f"{room.nodes[node]}\n" for node in placement.node_of.tolist())
 
 
 def text(comparison: PlacementComparison) -> str:
-    """The whole comparison for people."""
+    """The whole comparison as text."""
     job, room = comparison.job, comparison.room
     used = nodes_of(room, comparison.planned)
     nodes_in_use = f"{len(used):,} of {len(room.nodes):,} nodes in service"
@@ -73,14 +73,14 @@ def text(comparison: PlacementComparison) -> str:
 
 
 def as_document(comparison: PlacementComparison) -> dict[str, Any]:
-    """The same for programs; ``ranks`` has node and GPU of each rank, runs of ranks on one node in one entry."""
+    """The comparison as JSON; ``ranks`` has node and GPU of each rank, an entry for consecutive ranks on a node."""
     job, room = comparison.job, comparison.room
     return {
         "cluster": comparison.cluster,
         "job": job.name,
         "axes": {axis: job.sizes[axis] for axis in AXES},
         "layers": list(room.layers),
-        "sent_bytes_per_rank": {s.axis: s.sent_bytes * (2 if s.both_ways else 1) for s in streams(job)},
+        "sent_bytes_per_rank": _sent_by_axis(job),
         "seed": comparison.seed,
         "bytes": {
             name: {
@@ -93,6 +93,14 @@ def as_document(comparison: PlacementComparison) -> dict[str, Any]:
         "nodes": nodes_of(room, comparison.planned),
         "ranks": _runs(room, comparison.planned),
     }
+
+
+def _sent_by_axis(job: Job) -> dict[str, float]:
+    """Bytes from one rank in a step, by axis."""
+    sent: dict[str, float] = {}
+    for stream in streams(job):
+        sent[stream.axis] = stream.sent_bytes * 2 if stream.both_ways else stream.sent_bytes
+    return sent
 
 
 def _runs(room: Room, placement: Placement) -> list[dict[str, Any]]:
@@ -114,8 +122,8 @@ def _domains(room: Room, placement: Placement) -> str:
 
 
 def _axes(comparison: PlacementComparison) -> list[str]:
-    """Each axis: ranks, bytes of one rank, and the share of its traffic that climbs to each layer."""
-    sent = {stream.axis: stream.sent_bytes * (2 if stream.both_ways else 1) for stream in streams(comparison.job)}
+    """Each axis: ranks, bytes of one rank, and the share of its traffic by highest layer."""
+    sent = _sent_by_axis(comparison.job)
     rows = [["axis", "ranks", "sent by a rank", *(_layer(name) for name in comparison.room.layers)]]
     for axis, by_layer in comparison.planned.bytes_by_axis.items():
         total = sum(by_layer)
@@ -125,9 +133,7 @@ def _axes(comparison: PlacementComparison) -> list[str]:
 
 
 def _layer_rows(comparison: PlacementComparison) -> list[list[str]]:
-    rows = [
-        ["layer", *(name if name != "random" else f"random ({comparison.seed})" for name, _ in comparison.placements)]
-    ]
+    rows = [["layer", "planned", "linear", f"random ({comparison.seed})"]]
     columns = [placement.bytes_by_layer() for _, placement in comparison.placements]
     for number, name in enumerate(comparison.room.layers):
         rows.append([_layer(name), *(_bytes(column[number]) if column else "–" for column in columns)])
@@ -135,7 +141,11 @@ def _layer_rows(comparison: PlacementComparison) -> list[list[str]]:
 
 
 def _layer(name: str) -> str:
-    return "NVLink (in a node)" if name == NODE else f"inside a {name}" if name != "cluster" else "across the cluster"
+    if name == NODE:
+        return "NVLink (in a node)"
+    if name == "cluster":
+        return "across the cluster"
+    return f"inside a {name}"
 
 
 def _table(rows: list[list[str]]) -> list[str]:

@@ -26,7 +26,7 @@ from clusterwright.spec.workload import Job, ModelFigures
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Traffic along an axis: ``axes`` span the groups that talk, the first varying fastest within one.
+    """Traffic along an axis: ``axes`` span the communicating groups, the first varying fastest within one.
 
     A ``ring`` sends ``sent_bytes`` from each rank to the next; a chain sends them from each rank to both neighbours.
     """
@@ -39,7 +39,7 @@ class Stream:
 
 
 def streams(job: Job) -> tuple[Stream, ...]:
-    """Streams of the job, for every axis along which it has more than one rank."""
+    """Streams of the job, for every axis with more than one rank."""
     if job.model is None:
         given = job.bytes_per_step
         all_streams = [
@@ -57,7 +57,7 @@ def streams(job: Job) -> tuple[Stream, ...]:
 
 
 def _pipeline(job: Job, one_way_bytes: float) -> Stream:
-    """Stages talk to their neighbours, both ways; interleaved ones also the last with the first."""
+    """Traffic between neighbouring stages, both ways; with interleaved stages also between the last and the first."""
     return Stream("pipeline", ("pipeline",), ring=job.virtual_stages > 1, sent_bytes=one_way_bytes, both_ways=True)
 
 

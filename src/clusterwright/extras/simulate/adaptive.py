@@ -1,8 +1,8 @@
 """Adaptive routing: each packet takes the least loaded of the equal-cost links at each switch.
 
-A switch sees its own queues and nothing further on. In the limit of many packets it fills the links of a group like
-water, up to one level of load over speed; groups of a switch that share links are filled until none gains from another
-division. This needs no random numbers: hashes and queue pairs decide nothing.
+A switch knows its own queues only. In the limit of many packets it fills the links of a group to equal load over speed;
+groups of a switch with common links are filled until no other division improves one. Hashes, queue pairs and random
+numbers have no effect.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Spreading:
         return _carry(self.network, self.routes, source, target, self.shares, is_choosing=False)
 
     def slowest_on_paths(self, source: Ints, target: Ints, busy: Floats) -> Floats:
-        """The largest of ``busy`` (a figure for each link) on any path that packets of each connection take."""
+        """The largest of ``busy`` (a figure for each link) on any path of each connection's packets."""
         nics = self.network.nics
         slowest = np.maximum(busy[nics.up[source]], busy[nics.down[target]])
         between: dict[tuple[int, int], float] = {}
@@ -49,11 +49,11 @@ class Spreading:
             slowest[index] = max(slowest[index], worst)
         return slowest
 
-    def _slowest_between(self, switch: int, goal: int, busy: Floats, known: dict[tuple[int, int], float]) -> float:
+    def _slowest_between(self, switch: int, goal: int, busy: Floats, cache: dict[tuple[int, int], float]) -> float:
         if switch == goal:
             return 0.0
-        if (switch, goal) in known:
-            return known[switch, goal]
+        if (switch, goal) in cache:
+            return cache[switch, goal]
         group = self.routes.group[switch, self.routes.column[goal]]
         start, size = int(self.routes.start[group]), int(self.routes.size[group])
         worst = 0.0
@@ -61,16 +61,16 @@ class Spreading:
             if self.shares[member] <= 0:
                 continue
             link = int(self.routes.members[member])
-            beyond = self._slowest_between(int(self.network.head[link]), goal, busy, known)
+            beyond = self._slowest_between(int(self.network.head[link]), goal, busy, cache)
             worst = max(worst, float(busy[link]), beyond)
-        known[switch, goal] = worst
+        cache[switch, goal] = worst
         return worst
 
 
 def least_loaded(network: FabricGraph, routes: EqualCostGroups, source: Ints, target: Ints) -> Spreading:
-    """The division that switches come to with equal messages between these adapters.
+    """The division by all switches of equal messages between these adapters.
 
-    Raises ClusterwrightError where a message finds no path.
+    Raises ClusterwrightError for a message without a path.
     """
     shares = np.zeros(len(routes.members))
     _carry(network, routes, source, target, shares, is_choosing=True)
@@ -80,7 +80,7 @@ def least_loaded(network: FabricGraph, routes: EqualCostGroups, source: Ints, ta
 def _carry(
     network: FabricGraph, routes: EqualCostGroups, source: Ints, target: Ints, shares: Floats, *, is_choosing: bool
 ) -> Floats:
-    """Messages on each link; ``is_choosing`` fills ``shares`` on the way instead of following them."""
+    """Messages on each link; ``is_choosing`` computes ``shares``, otherwise they are applied."""
     nics = network.nics
     links = len(network.head)
     ends = np.bincount(nics.up[source], minlength=links) + np.bincount(nics.down[target], minlength=links)
@@ -104,7 +104,7 @@ def _carry(
 
 @dataclass(frozen=True, slots=True)
 class _Carriage:
-    """Messages on their way: ``demand[switch, column]`` still waits at a switch, ``load`` has crossed each link."""
+    """Messages in transit: ``demand[switch, column]`` waits at a switch, ``load`` has crossed each link."""
 
     network: FabricGraph
     routes: EqualCostGroups
@@ -113,12 +113,12 @@ class _Carriage:
     load: Floats
 
     def groups_of(self, switch: int, *, downwards: bool) -> dict[int, Ints]:
-        """The groups that a switch sends over in one direction, each with the destinations in demand."""
-        wanted = np.flatnonzero(self.demand[switch])
-        numbers = self.routes.group[switch, wanted]
+        """The groups of a switch in one direction, each with the destinations in demand."""
+        destinations = np.flatnonzero(self.demand[switch])
+        numbers = self.routes.group[switch, destinations]
         groups: dict[int, Ints] = {}
         for group in np.unique(numbers):
-            columns = wanted[numbers == group]
+            columns = destinations[numbers == group]
             if not self.routes.size[group]:
                 goal = int(np.flatnonzero(self.routes.column == columns[0])[0])
                 raise no_path(self.network, switch, goal)
@@ -166,7 +166,7 @@ class _Carriage:
 
 
 def fill_to_a_level(queues: Floats, speeds: Floats, amount: float) -> Floats:
-    """Add ``amount`` to queues of links, so that those which get some end with one load over speed, the lowest."""
+    """Shares of ``amount`` added to the queues of links: used links end at one load over speed, the lowest possible."""
     levels = queues / speeds
     order = np.argsort(levels, kind="stable")
     level = 0.0

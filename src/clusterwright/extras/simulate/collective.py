@@ -1,12 +1,12 @@
 """A collective on a planned fabric, for several seeds: its time compared with even spreading over the fabric.
 
 All connections of a phase run at once and carry equal data, dealt message by message over their queue pairs, so that
-each flow carries its share. The slowest flow decides when a phase ends. With max-min fair sharing its rate is the share
-on its most crowded link, so a phase lasts as long as the fullest link that the job uses needs for its data.
-The ideal is the same with every switch spreading evenly, packet by packet, over all of its equal-cost links.
+each flow carries its share. A phase ends with its slowest flow. With max-min fair sharing its rate is the share on its
+most loaded link, so a phase lasts as long as the transfer over the job's most loaded link. The ideal is the same with
+every switch spreading evenly, packet by packet, over all of its equal-cost links.
 
-On a fabric with adaptive routing, switches divide packets by the loads of their links (``adaptive``) unless a hash is
-asked for.
+On a fabric with adaptive routing, switches divide packets by the loads of their links (``adaptive``), except with a
+requested hash.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SeedResult:
 
     ``seconds`` is the time of the whole collective when each NIC has one gigabit for each peer of a phase (2^k in the
     k-th phase of recursive doubling), ``ideal_seconds`` that under even spreading, ``line_seconds`` that of the
-    NICs alone, ``average_seconds`` that of the average connection where it waits for no other. ``load`` is each
+    NICs alone, ``average_seconds`` that of the average connection without waiting for others. ``load`` is each
     link's data in gigabits over all phases, ``even_load`` the same under even spreading, ``job_load`` the part that is
     the job's own.
     """
@@ -74,7 +74,7 @@ class SeedResult:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """Inputs that do not depend on hashes: routes, phases, and the loads of each phase when spread evenly."""
+    """Inputs independent of hashes: routes, phases, and the loads of each phase with even spreading."""
 
     routes: EqualCostGroups
     phases: tuple[Phase, ...]
@@ -82,10 +82,10 @@ class _Prepared:
 
 
 def simulate(network: FabricGraph, question: Simulation, seeds: Sequence[int]) -> tuple[SeedResult, ...]:
-    """One outcome a seed; a seed draws queue pair numbers and placement. Switches hash as they are told.
+    """One outcome a seed; a seed draws queue pair numbers and placement. Switches hash as configured.
 
-    Raises ClusterwrightError for a job that the cluster cannot hold, for nodes that no path joins and for fields that
-    switches cannot hash.
+    Raises ClusterwrightError for a job larger than the cluster, for nodes without a path between them and for fields
+    unsupported by the switches' hash.
     """
     return compare(network, question, (question.transport,), seeds)[0]
 
@@ -98,28 +98,28 @@ def compare(
     Raises ClusterwrightError as ``simulate`` does.
     """
     makers = [None if is_adaptive(network, transport) else flow_maker(network, transport) for transport in transports]
-    done: list[list[SeedResult]] = [[] for _ in makers]
+    results: list[list[SeedResult]] = [[] for _ in makers]
     prepared: _Prepared | None = None
     for seed in seeds:
         if prepared is None or question.placement != "linear":
             placement = place(network, question.node_groups, question.ranks, question.placement, seed)
             prepared = _prepare(network, question.traffic, placement)
-        for maker, outcomes in zip(makers, done, strict=True):
+        for maker, outcomes in zip(makers, results, strict=True):
             outcomes.append(_run(network, maker, prepared, seed))
-    return tuple(tuple(outcomes) for outcomes in done)
+    return tuple(tuple(outcomes) for outcomes in results)
 
 
 def is_adaptive(network: FabricGraph, transport: FlowTransport) -> bool:
-    """Whether switches divide packets by load, because they are configured so and no hash is asked for."""
+    """Whether switches divide packets by load: adaptive routing is configured and no hash is requested."""
     return network.is_adaptive and transport.hash == RENDERED
 
 
 def _prepare(network: FabricGraph, traffic: Traffic, placement: NicPlacement) -> _Prepared:
     involved = np.concatenate([placement.job.ravel(), placement.neighbour.ravel()])
     routes = build_routes(network, np.unique(network.nics.switch[involved]))
-    every = phases(traffic, placement)
-    evenly = tuple(spread_evenly(network, routes, message.source, message.target, message.amount) for message in every)
-    return _Prepared(routes, every, evenly)
+    all_phases = phases(traffic, placement)
+    evenly = tuple(spread_evenly(network, routes, phase.source, phase.target, phase.amount) for phase in all_phases)
+    return _Prepared(routes, all_phases, evenly)
 
 
 def _run(network: FabricGraph, maker: FlowMaker | None, prepared: _Prepared, seed: int) -> SeedResult:
@@ -156,7 +156,7 @@ def _run(network: FabricGraph, maker: FlowMaker | None, prepared: _Prepared, see
 
 @dataclass(frozen=True, slots=True)
 class _Carried:
-    """Loads of a phase in gigabits: the job's and everybody's, and how long the job's average connection takes."""
+    """Loads of a phase in gigabits: the job's and all jobs', and the duration of the job's average connection."""
 
     job: Floats
     everything: Floats
@@ -180,20 +180,20 @@ def _hashed_phase(maker: FlowMaker, routes: EqualCostGroups, phase: Phase, seed:
 
 
 def _phase_loads(maker: FlowMaker, routes: EqualCostGroups, phase: Phase, seed: int) -> tuple[Floats, Floats]:
-    """The job's load of each link in a phase, and everybody's."""
-    job, other = np.zeros(len(maker.network.head)), np.zeros(len(maker.network.head))
+    """The load of each link in a phase: the job's, and all jobs'."""
+    job, neighbour = np.zeros(len(maker.network.head)), np.zeros(len(maker.network.head))
     for is_job, flows in maker.flows(phase, seed):
         counts = flows_on_links(maker.network, routes, maker.chooser, flows)
         if is_job:
             job += counts
         else:
-            other += counts
+            neighbour += counts
     share = phase.amount / maker.transport.qps
-    return job * share, (job + other) * share
+    return job * share, (job + neighbour) * share
 
 
 def _average(maker: FlowMaker, routes: EqualCostGroups, phase: Phase, seed: int, busy: Floats) -> float:
-    """The mean over the job's connections of how long the slowest of their flows takes."""
+    """The mean duration of the slowest flow over the job's connections."""
     total = 0.0
     for is_job, flows in maker.flows(phase, seed):
         if is_job:

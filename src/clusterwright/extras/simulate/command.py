@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
     from clusterwright.spec.job import NcclProfile
 
-_MOST_QPS = 128  # what NCCL_IB_QPS_PER_CONNECTION takes
+_MOST_QPS = 128  # the maximum of NCCL_IB_QPS_PER_CONNECTION
 _MOST_CHANNELS = 64
 _MOST_SEEDS = 1000
 _LARGEST_SEED = 2**32 - 1
@@ -92,11 +92,10 @@ def simulate_command(
     seeds: int,
     form: str,
 ) -> int:
-    """Simulates one collective of a job on SPEC's RoCE fabric and tells how its flows spread over the links.
+    """Simulates one collective of a job on SPEC's RoCE fabric, and shows the spread of its flows over the links.
 
-    Every switch hashes with the function, the seed and the fields that its configuration tells it; drained switches and
-    cables out of service carry nothing. The model and its limits stand on the documentation's page on
-    placing jobs.
+    Every switch hashes with the function, the seed and the fields of its configuration; drained switches and cables out
+    of service carry nothing. The documentation's page on placing jobs describes the model and its limits.
 
     Exit status: 0 simulated, 2 could not run.
     """
@@ -110,16 +109,16 @@ def simulate_command(
     plan, _ = plan_with_findings(spec)
     network = build_network(plan, fabric_to_simulate(plan, fabric))
     profile = _profile(plan, network.fabric, nodes)
+    node_groups = profile.nodes if profile is not None else ()
+    qps_per_connection = profile.qps_per_connection if profile is not None else 1
     question = Simulation(
         traffic=Traffic(
             collective=collective, algorithm=algorithm_for(collective, algorithm), channels=channels, pxn=pxn
         ),
-        transport=FlowTransport(
-            hashing, qps or (profile.qps_per_connection if profile is not None else 1), source_port
-        ),
+        transport=FlowTransport(hashing, qps or qps_per_connection, source_port),
         ranks=ranks,
         placement=placement,
-        node_groups=(nodes,) if nodes is not None else profile.nodes if profile is not None else (),
+        node_groups=(nodes,) if nodes is not None else node_groups,
     )
     drawn = tuple(range(seed, seed + seeds))
     summary = summarise(network, simulate(network, question, drawn))
@@ -154,28 +153,34 @@ def _profile(plan: Plan, fabric: str, nodes: str | None) -> NcclProfile | None:
     return next(iter(profiles), None)
 
 
-def _hashing(network: FabricGraph, asked: str) -> Iterator[dict[str, str]]:
-    """For each tier the fields by which its switches pick a link, and the function."""
+def _hashing(network: FabricGraph, requested: str) -> Iterator[dict[str, str]]:
+    """For each tier the hashed fields of its switches, and the function."""
     from clusterwright.extras.simulate.hashing import layers_of
     from clusterwright.intent.hashing import hashed_fields
 
-    if network.is_adaptive and asked == RENDERED:
-        yield from ({"tier": layer.tier.role, "fields": "nothing: adaptive routing"} for layer in network.hashing)
+    if network.is_adaptive and requested == RENDERED:
+        for layer in network.hashing:
+            yield {"tier": layer.tier.role, "fields": "nothing: adaptive routing"}
         return
-    if asked == PATH_PINNING:
-        yield from ({"tier": layer.tier.role, "fields": "destination's slice"} for layer in network.hashing)
+    if requested == PATH_PINNING:
+        for layer in network.hashing:
+            yield {"tier": layer.tier.role, "fields": "destination's slice"}
         return
-    for tier, layer in zip(network.hashing, layers_of(network, asked), strict=True):
+    for tier, simulated in zip(network.hashing, layers_of(network, requested), strict=True):
         if tier.function is not None:
             function = f"{tier.function.name}, seed {tier.function.seed}"
-            yield {"tier": tier.tier.role, "fields": hashed_fields(queue_pairs=layer.queue_pairs), "function": function}
+            yield {
+                "tier": tier.tier.role,
+                "fields": hashed_fields(queue_pairs=simulated.queue_pairs),
+                "function": function,
+            }
 
 
-def _assumptions(network: FabricGraph, asked: str) -> tuple[str, ...]:
-    """What the model of adaptive routing takes for granted; none where switches hash."""
+def _assumptions(network: FabricGraph, requested: str) -> tuple[str, ...]:
+    """The assumptions of the model of adaptive routing; none for switches with a hash."""
     from clusterwright.extras.simulate.adaptive import ASSUMPTIONS
 
-    return ASSUMPTIONS if network.is_adaptive and asked == RENDERED else ()
+    return ASSUMPTIONS if network.is_adaptive and requested == RENDERED else ()
 
 
 def _text(

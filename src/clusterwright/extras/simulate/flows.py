@@ -1,9 +1,9 @@
-"""From connections to flows: queue pairs, their packets' hashed fields, and the switches that will choose for them.
+"""Flows of connections: queue pairs and the hashed fields of their packets, for the choice of links by switches.
 
-RoCEv2 derives UDP source ports from queue pairs. Assumed: a NIC numbers its queue pairs consecutively from a start of
-its own, and those of one connection are made in one go. The source port is the one that Linux computes
-(include/rdma/ib_verbs.h: ``rdma_calc_flow_label`` and ``rdma_flow_label_to_udp_sport``, since 5.8 for connections that
-set no flow label, as NCCL's). NICs of older drivers send every queue pair from one port; ``FIXED`` stands for those.
+RoCEv2 derives UDP source ports from queue pairs. Assumed: a NIC numbers its queue pairs consecutively from its own
+first number, and those of one connection are consecutive. The source port is computed as in Linux
+(include/rdma/ib_verbs.h: ``rdma_calc_flow_label`` and ``rdma_flow_label_to_udp_sport``, since 5.8 for connections
+without a flow label, such as NCCL's). With older drivers every queue pair has the same source port, ``FIXED``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def queue_pair_starts(seed: int, nics: int) -> Ints:
 
 
 def occurrence(values: Ints) -> Ints:
-    """How often each entry's value came before it."""
+    """The number of earlier entries with the same value, for each entry."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     first = np.searchsorted(ordered, ordered)
@@ -80,7 +80,7 @@ class FlowTransport:
 
 @dataclass(frozen=True, slots=True)
 class FlowMaker:
-    """Makes flows on ``network``, whose switches are ``chooser``; ``fields`` is None where they hash nothing."""
+    """Makes flows on ``network`` with switches ``chooser``; ``fields`` is None for switches without a hash."""
 
     network: FabricGraph
     transport: FlowTransport
@@ -88,13 +88,13 @@ class FlowMaker:
     fields: FieldHashes | None
 
     def flows(self, phase: Phase, seed: int) -> Iterator[tuple[bool, Flows]]:
-        """The flows of a phase in portions, each with whether they are the job's; a connection's stand together."""
+        """The flows of a phase in portions, each with a flag for the job's own; those of a connection stay together."""
         starts = queue_pair_starts(seed, len(self.network.nics.switch))
         sends, receives = occurrence(phase.source), occurrence(phase.target)
         qps = self.transport.qps
         at_once = max(1, _FLOWS_AT_ONCE // qps)
-        measured, every = phase.measured, len(phase.source)
-        for first, last in pairwise([*range(0, measured, at_once), *range(measured, every, at_once), every]):
+        measured, total = phase.measured, len(phase.source)
+        for first, last in pairwise([*range(0, measured, at_once), *range(measured, total, at_once), total]):
             part = slice(first, last)
             source, target = phase.source[part], phase.target[part]
             local = queue_pair_numbers(starts, source, sends[part], qps, receives=False).ravel()
@@ -113,7 +113,7 @@ class FlowMaker:
 def flow_maker(network: FabricGraph, transport: FlowTransport) -> FlowMaker:
     """Prepare a network's switches and NICs for hashing.
 
-    Raises ClusterwrightError for fields that its switches cannot hash, and for switches whose hash is unknown.
+    Raises ClusterwrightError for fields unsupported by its switches, and for switches with an unknown hash.
     """
     if transport.hash == PATH_PINNING:
         return FlowMaker(network=network, transport=transport, chooser=pinned_chooser(network), fields=None)

@@ -1,13 +1,13 @@
-"""The computation by which a switch's ASIC picks one link of an equal-cost group.
+"""The choice of one link of an equal-cost group by a switch's ASIC.
 
-A CRC over source address, destination address, UDP source port, UDP destination port and, where the tier's switches
-take it in (E-ECMP), the destination queue pair (three bytes 13 bytes behind the start of the UDP header). Polynomial
-and seed are those that the tier's switches are told (``clusterwright.intent.hashing``); the register starts from the
-seed, and the group member is its 16 bits modulo the group's size.
+A CRC over source address, destination address, UDP source port, UDP destination port and, with E-ECMP, the destination
+queue pair (three bytes 13 bytes behind the start of the UDP header). Polynomial and seed are those in the configuration
+of the tier's switches (``clusterwright.intent.hashing``); the register starts from the seed, and the group member is
+its 16 bits modulo the group's size.
 
-A CRC is linear: with one polynomial everywhere a seed only renames the choices, and flows that met once would meet
-again (polarisation). For the same reason it is the XOR of each field's contribution: fields are hashed once per NIC,
-not once per flow.
+A CRC is linear: with one polynomial everywhere a seed only renames the choices, and flows on a common link would share
+further links (polarisation). For the same reason it is the XOR of each field's contribution: fields are hashed once per
+NIC, not once per flow.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ from clusterwright.spec.isolation import ROCE_PORT
 
 Hashes = npt.NDArray[np.uint16]
 _UDF_BYTES = 3
-_NO_CHOICE = Crc(16, 0x1021, "low")  # for switches that never have more than one link to choose from
+_NO_CHOICE = Crc(16, 0x1021, "low")  # for switches without a choice of links
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedHashing:
-    """How the switches of a tier hash: by which CRC from which seed, with the destination queue pair or without."""
+    """The hash of a tier's switches: CRC and seed, with or without the destination queue pair."""
 
     crc: Crc
     seed: int
     queue_pairs: bool
 
 
-def layers_of(network: FabricGraph, asked: str) -> tuple[SimulatedHashing, ...]:
-    """The hashing of every tier: as rendered, or with queue pairs nowhere (``ecmp``) or everywhere (``e-ecmp``).
+def layers_of(network: FabricGraph, requested: str) -> tuple[SimulatedHashing, ...]:
+    """The hash of every tier: as rendered, or with queue pairs nowhere (``ecmp``) or everywhere (``e-ecmp``).
 
-    Raises ClusterwrightError for switches of which nothing is known, or that cannot hash the queue pairs asked for.
+    Raises ClusterwrightError for switches with an unknown hash, and for requested queue pairs without support for them.
     """
-    return tuple(_layer(layer, asked) for layer in network.hashing)
+    return tuple(_layer(layer, requested) for layer in network.hashing)
 
 
-def _layer(tier: TierHashing, asked: str) -> SimulatedHashing:
+def _layer(tier: TierHashing, requested: str) -> SimulatedHashing:
     role = tier.tier.role
     if tier.function is None:
         if tier.chooses:
             raise ClusterwrightError(f"How {role} chooses among equal paths cannot be simulated: {tier.reason}.")
         return SimulatedHashing(_NO_CHOICE, 0, queue_pairs=False)
-    if asked == E_ECMP and tier.without and tier.chooses:
+    if requested == E_ECMP and tier.without and tier.chooses:
         raise ClusterwrightError(
             f"{role} ({tier.tier.model.name}) cannot hash queue pairs, as e-ecmp asks: {tier.without}. Ask for "
             "`--hash rendered`, the setting of its switches."
         )
-    pairs = {RENDERED: tier.queue_pairs, ECMP: False, E_ECMP: True}[asked]
+    pairs = {RENDERED: tier.queue_pairs, ECMP: False, E_ECMP: True}[requested]
     return SimulatedHashing(tier.function.crc, tier.function.seed, pairs)
 
 
@@ -92,13 +92,13 @@ def _table(kind: Crc) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True, slots=True)
 class Chooser:
-    """How the switches of a network pick: ``keys[layer, flow] ^ mask[switch]`` modulo the size of the group."""
+    """The choice by the switches of a network: ``keys[layer, flow] ^ mask[switch]`` modulo the size of the group."""
 
     layer: Ints
     mask: Hashes
 
     def choice(self, keys: Hashes, switch: Ints, flow: Ints) -> Ints:
-        """A number for each flow at each switch, to be taken modulo the size of its group."""
+        """A number for each flow at each switch, for the remainder by the size of its group."""
         return (keys[self.layer[switch], flow] ^ self.mask[switch]).astype(np.int64)
 
 
@@ -127,30 +127,29 @@ def field_hashes(network: FabricGraph, layers: Sequence[SimulatedHashing]) -> Fi
     """Hash every NIC's address and every port and byte value once for each layer."""
     address = network.nics.address
     width = address.shape[1]
-    every_byte = as_bytes(np.arange(256), 1)
-    pairs = [
-        [_added(layer, every_byte, 2 - byte_index, pair=True) for byte_index in range(_UDF_BYTES)] for layer in layers
-    ]
+    queue_pair: Hashes = np.empty((0, 0, 0), np.uint16)
+    if any(layer.queue_pairs for layer in layers):
+        queue_pair = np.array([_queue_pair_added(layer) for layer in layers])
     return FieldHashes(
         source=np.stack([_added(layer, address, width + 4) for layer in layers]),
         target=np.stack([_added(layer, address, 4) for layer in layers]),
         port=np.stack([_ports_added(layer.crc, queue_pairs=layer.queue_pairs) for layer in layers]),
-        queue_pair=np.array(pairs) if any(layer.queue_pairs for layer in layers) else np.empty((0, 0, 0), np.uint16),
+        queue_pair=queue_pair,
     )
 
 
 def switch_chooser(network: FabricGraph, layers: Sequence[SimulatedHashing]) -> Chooser:
     """The switches of a network, each with the seed and the polynomial of its tier."""
     length = 2 * network.nics.address.shape[1] + 4
-    masks = [
-        crc(layer.crc, np.zeros((1, length + (_UDF_BYTES if layer.queue_pairs else 0)), np.uint8), layer.seed)
-        for layer in layers
-    ]
+    masks = []
+    for layer in layers:
+        hashed_length = length + _UDF_BYTES if layer.queue_pairs else length
+        masks.append(crc(layer.crc, np.zeros((1, hashed_length), np.uint8), layer.seed))
     return Chooser(network.tier, np.concatenate(masks)[network.tier])
 
 
 def pinned_chooser(network: FabricGraph) -> Chooser:
-    """Path pinning: every switch picks by the destination's slice, which is then the key on every layer."""
+    """The choice with path pinning: the destination's slice is the key on every layer."""
     return Chooser(np.zeros(len(network.switches), np.int64), np.zeros(len(network.switches), np.uint16))
 
 
@@ -159,9 +158,15 @@ def pinned_keys(network: FabricGraph, target: Ints) -> Hashes:
     return network.nics.slice[target].astype(np.uint16)[None, :]
 
 
+def _queue_pair_added(layer: SimulatedHashing) -> list[Hashes]:
+    """The contribution of each value of each byte of the queue pair."""
+    every_byte = as_bytes(np.arange(256), 1)
+    return [_added(layer, every_byte, _UDF_BYTES - 1 - index, pair=True) for index in range(_UDF_BYTES)]
+
+
 @cache
 def _ports_added(kind: Crc, *, queue_pairs: bool) -> Hashes:
-    """The contribution of every source port, with the destination port behind it: the same in every network."""
+    """The contribution of every source port followed by the destination port; the same in every network."""
     every_port = as_bytes(np.arange(1 << 16), 2)
     ports = np.concatenate([every_port, np.broadcast_to(as_bytes(np.array([ROCE_PORT]), 2), (1 << 16, 2))], axis=1)
     return _added(SimulatedHashing(kind, 0, queue_pairs), ports, 0)

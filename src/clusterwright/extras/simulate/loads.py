@@ -1,4 +1,4 @@
-"""Loads of links by flows: hop by hop through the switches' choices, or spread evenly as an ideal."""
+"""Loads of links by flows: hop by hop with the switches' choices, or spread evenly as an ideal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clusterwright.finding import ClusterwrightError
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """Flows between NICs, and the keys by which switches choose for them (``keys[layer, flow]``)."""
+    """Flows between NICs, and their keys for the switches' choices (``keys[layer, flow]``)."""
 
     source: Ints
     target: Ints
@@ -23,7 +23,7 @@ class Flows:
 
 
 def flows_on_links(network: FabricGraph, routes: EqualCostGroups, chooser: Chooser, flows: Flows) -> Ints:
-    """How many of the flows cross each link. Raises ClusterwrightError where a flow finds no way."""
+    """The number of flows on each link. Raises ClusterwrightError for a flow without a path."""
     links = len(network.head)
     counts = np.zeros(links, np.int64)
     for _, link in _hops(network, routes, chooser, flows):
@@ -42,7 +42,7 @@ def slowest_on_path(
 
 
 def _hops(network: FabricGraph, routes: EqualCostGroups, chooser: Chooser, flows: Flows) -> Iterator[tuple[Ints, Ints]]:
-    """Every step that flows take: which flows, and the link that each of them takes."""
+    """Every hop: the flows still in transit, and the link of each."""
     nics = network.nics
     flow = np.arange(len(flows.source))
     yield flow, nics.up[flows.source]
@@ -63,9 +63,9 @@ def _hops(network: FabricGraph, routes: EqualCostGroups, chooser: Chooser, flows
 
 
 def spread_evenly(network: FabricGraph, routes: EqualCostGroups, source: Ints, target: Ints, amount: float) -> Floats:
-    """The load of each link when every switch spreads each flow evenly over its group: the fabric's own limit.
+    """The load of each link with even spreading by every switch over its groups: the limit of the fabric.
 
-    Raises ClusterwrightError where a flow finds no way.
+    Raises ClusterwrightError for a flow without a path.
     """
     nics = network.nics
     links = len(network.head)
@@ -88,11 +88,11 @@ def _pass_on(
     network: FabricGraph, routes: EqualCostGroups, demand: Floats, load: Floats, switch: int, *, downwards: bool
 ) -> None:
     """Move one switch's demand over its upward or its downward groups; in place."""
-    wanted = np.flatnonzero(demand[switch])
-    groups = routes.group[switch, wanted]
+    destinations = np.flatnonzero(demand[switch])
+    groups = routes.group[switch, destinations]
     for group in np.unique(groups):
         members = routes.members[routes.start[group] : routes.start[group] + routes.size[group]]
-        columns = wanted[groups == group]
+        columns = destinations[groups == group]
         if not len(members):
             goal = int(np.flatnonzero(routes.column == columns[0])[0])
             raise no_path(network, switch, goal)
@@ -108,7 +108,7 @@ def _pass_on(
 
 
 def no_path(network: FabricGraph, switch: int, goal: int) -> ClusterwrightError:
-    """An error for a switch from which nothing leads to another one."""
+    """The error for a switch without a path to another one."""
     return ClusterwrightError(
         f"From {network.switches[switch].name} no cable in service leads on to {network.switches[goal].name}, which "
         "the job needs: put a path back in service, or place the job elsewhere."

@@ -22,8 +22,11 @@ HOST = -1
 
 @dataclass(frozen=True, slots=True)
 class Nics:
-    """The NICs of a fabric. ``switch`` is the index of the switch at the other end, ``slice`` the NIC's place among
-    that switch's host ports, ``up`` and ``down`` its two links, ``address`` the bytes of its IP address."""
+    """The NICs of a fabric.
+
+    ``switch`` is the index of the switch at the other end, ``slice`` the NIC's place among that switch's host ports,
+    ``up`` and ``down`` its two links, ``address`` the bytes of its IP address.
+    """
 
     switch: Ints
     slice: Ints
@@ -34,7 +37,7 @@ class Nics:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedNode:
-    """A node that can take part in a job, with the number of its GPUs and the indexes of its NICs in rail order."""
+    """A node available to jobs, with the number of its GPUs and the indexes of its NICs in rail order."""
 
     device: Device
     gpus: int
@@ -43,9 +46,9 @@ class SimulatedNode:
 
 @dataclass(frozen=True, slots=True)
 class FabricGraph:
-    """One fabric. ``tail`` and ``head`` are the switches at a link's ends, HOST where a node is; ``gbps`` its speed.
+    """One fabric. ``tail`` and ``head`` are the switches at a link's ends, HOST for a node; ``gbps`` its speed.
 
-    ``hashing`` is how the switches of each tier are told to choose among equal paths.
+    ``hashing`` is the configured choice among equal paths on the switches of each tier.
     """
 
     fabric: str
@@ -68,7 +71,7 @@ class FabricGraph:
         return f"{near.device} {near.port} > {far.device} {far.port}"
 
     def layer(self, link: int) -> tuple[int, int, str]:
-        """Where a link lies: the tier of its upper end, 0 up or 1 down, and the roles at its ends in that order."""
+        """The layer of a link: the tier of its upper end, 0 up or 1 down, and the roles at its ends in that order."""
         cable = self.cables[link // 2]
         upper = self.switches[self.head[link] if link % 2 == 0 else self.tail[link]].role
         below = self.tail[link] if link % 2 == 0 else self.head[link]
@@ -77,9 +80,9 @@ class FabricGraph:
 
 
 def fabric_to_simulate(plan: Plan, name: str | None) -> str:
-    """The name of the fabric asked for, else that of NCCL's profiles, else the first RoCE fabric.
+    """The name of the requested fabric, else that of NCCL's profiles, else the first RoCE fabric.
 
-    Raises ClusterwrightError when profiles use several, and when it is not an Ethernet fabric with addresses:
+    Raises ClusterwrightError for profiles on several fabrics, and for a fabric other than Ethernet with addresses:
     InfiniBand is not routed by hashes.
     """
     fabric_by_name = {fabric.name: fabric for fabric in plan.spec.fabrics}
@@ -102,9 +105,9 @@ def fabric_to_simulate(plan: Plan, name: str | None) -> str:
 
 
 def build_network(plan: Plan, fabric: str) -> FabricGraph:
-    """The fabric as arrays. Nodes that are drained, have no GPUs or lack one of their NICs' cables are left out.
+    """The fabric as arrays, without nodes that are drained, have no GPUs or lack one of their NICs' cables.
 
-    Raises KeyError when the fabric has no addresses.
+    Raises KeyError for a fabric without addresses.
     """
     size = 4 if plan.address_version(fabric) == 4 else 16
     switches = tuple(device for device in plan.devices if device.kind == "switch" and device.fabric == fabric)
@@ -116,14 +119,13 @@ def build_network(plan: Plan, fabric: str) -> FabricGraph:
     hosts = [(number, cable) for number, cable in enumerate(cables) if cable.a.side == "host"]
     slices = _slices(planned)
     host_switches = np.array([number for number, _ in hosts], np.int64)
+    addresses = b"".join((cable.a.address or 0).to_bytes(size, "big") for _, cable in hosts)
     nics = Nics(
         switch=upper[host_switches],
         slice=np.array([slices[cable.b.device, cable.b.port] for _, cable in hosts], np.int64),
         up=2 * host_switches,
         down=2 * host_switches + 1,
-        address=np.frombuffer(
-            b"".join((cable.a.address or 0).to_bytes(size, "big") for _, cable in hosts), np.uint8
-        ).reshape(-1, size),
+        address=np.frombuffer(addresses, np.uint8).reshape(-1, size),
     )
     return FabricGraph(
         fabric=fabric,
@@ -152,10 +154,10 @@ def _slices(planned: list[Cable]) -> dict[tuple[str, str], int]:
 
 
 def _nodes(plan: Plan, planned: list[Cable], hosts: list[Cable]) -> tuple[SimulatedNode, ...]:
-    wanted: dict[str, int] = {}
+    planned_nics: dict[str, int] = {}
     for cable in planned:
         if cable.a.side == "host":
-            wanted[cable.a.device] = wanted.get(cable.a.device, 0) + 1
+            planned_nics[cable.a.device] = planned_nics.get(cable.a.device, 0) + 1
     nics: dict[str, list[int]] = {}
     for number, cable in enumerate(hosts):
         nics.setdefault(cable.a.device, []).append(number)
@@ -163,6 +165,6 @@ def _nodes(plan: Plan, planned: list[Cable], hosts: list[Cable]) -> tuple[Simula
     for name, node_nics in nics.items():
         device = plan.by_name[name]
         gpus = plan.spec.catalogue[device.model].gpus
-        if gpus is not None and device.state == "active" and len(node_nics) == wanted[name]:
+        if gpus is not None and device.state == "active" and len(node_nics) == planned_nics[name]:
             nodes.append(SimulatedNode(device, gpus.count, tuple(node_nics)))
     return tuple(nodes)

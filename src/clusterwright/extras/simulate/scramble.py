@@ -1,6 +1,6 @@
-"""Numbers that look random and are the same everywhere: a pure function of a seed, a purpose and an index.
+"""Reproducible pseudo-random numbers: a pure function of a seed, a purpose and an index.
 
-numpy's own generators may give another sequence in another release; figures in the documentation must not.
+numpy's generators may give another sequence in another release; figures in the documentation must not change.
 """
 
 from __future__ import annotations

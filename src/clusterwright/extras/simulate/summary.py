@@ -23,8 +23,11 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The links of one direction between two tiers: ``links`` that the job could use, ``spread`` their largest load
-    over their mean load, ``even_spread`` the same if switches spread evenly."""
+    """The links of one direction between two tiers.
+
+    ``links`` is the number of links on the job's paths, ``spread`` their largest load over their mean load,
+    ``even_spread`` the same with even spreading.
+    """
 
     name: str
     links: int
@@ -34,8 +37,11 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class CrowdedLink:
-    """A link of the job with its ``seed``: how long it is busy over the ideal time of the whole collective, and its
-    data relative to that under even spreading."""
+    """A link of the job with its ``seed``.
+
+    ``times_ideal`` is its busy time over the ideal time of the whole collective, ``times_even`` its data over that with
+    even spreading.
+    """
 
     name: str
     seed: int
@@ -45,8 +51,10 @@ class CrowdedLink:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Shares are of bandwidths, 0 to 1; ``average_connection`` is the ideal time over that of a connection that waits
-    for no other. ``worst`` are the links that take longest, worst first."""
+    """Shares of bandwidths (0 to 1), load by layer, and the busiest links, worst first.
+
+    ``average_connection`` is the ideal time over that of a connection without waiting for others.
+    """
 
     share_of_ideal: Range
     share_of_line_rate: Range
@@ -56,12 +64,12 @@ class Summary:
 
 
 def range_of(values: Sequence[float]) -> Range:
-    """The range of one figure's values; there is at least one."""
+    """The range of one figure's values, at least one."""
     return Range(min(values), median(values), max(values))
 
 
 def summarise(network: FabricGraph, outcomes: Sequence[SeedResult], links: int = 10) -> Summary:
-    """The summary of outcomes on ``network``, with so many of the worst links over all seeds."""
+    """The summary of outcomes on ``network``, with the worst ``links`` over all seeds."""
     return Summary(
         share_of_ideal=range_of([outcome.share for outcome in outcomes]),
         share_of_line_rate=range_of([outcome.line_rate_share for outcome in outcomes]),
@@ -100,8 +108,5 @@ def _worst(network: FabricGraph, outcomes: Sequence[SeedResult], count: int) -> 
             )
             if link not in crowded_by_link or crowded.times_ideal > crowded_by_link[link].times_ideal:
                 crowded_by_link[link] = crowded
-    return tuple(
-        sorted(crowded_by_link.values(), key=lambda crowded_link: (-crowded_link.times_ideal, crowded_link.name))[
-            :count
-        ]
-    )
+    worst_first = sorted(crowded_by_link.values(), key=lambda crowded: (-crowded.times_ideal, crowded.name))
+    return tuple(worst_first[:count])

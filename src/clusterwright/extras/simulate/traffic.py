@@ -1,7 +1,7 @@
-"""Who sends how much to whom: a collective as phases of connections between NICs that are busy at the same time.
+"""The traffic of a collective: phases of simultaneous connections between NICs.
 
-The rails of a node work side by side, as NCCL's channels do: NIC r of a node speaks to NIC r of another, data for other
-rails crosses the node over NVLink (PXN). The inside of a node costs nothing here.
+The rails of a node work in parallel, as NCCL's channels do: NIC r of a node sends to NIC r of another, data for other
+rails crosses the node over NVLink (PXN). Transfers inside a node take no time here.
 
 - ``ring``: every node sends to the next, all the time. All-gather and all-reduce differ in bytes, not in pattern.
 - ``recursive-doubling``: in phase k node i and node i xor 2^k exchange 2^k parts; all-reduce passes twice (halving,
@@ -9,7 +9,7 @@ rails crosses the node over NVLink (PXN). The inside of a node costs nothing her
 - ``pairwise`` (all-to-all): in step k node i sends to node i + k. NCCL keeps several peers busy at once: WINDOW steps
   make a phase. Of the many phases of a large job SAMPLED, evenly spread, stand for all.
 
-A placement says on which nodes a job runs, in the order of its ranks, and which job shares its racks.
+A placement is the nodes of a job in the order of its ranks, and those of a second job in the same racks.
 
 ``linear``: the first nodes in the plan's order, racks filled one after the other. ``random``: any nodes of the cluster,
 in any order. ``fragmented``: every second slot, on average, of twice as many racks, in the plan's order; a job of the
@@ -32,7 +32,7 @@ _ORDER = 3
 
 @dataclass(frozen=True, slots=True)
 class NicPlacement:
-    """NIC indexes by [node in rank order, rail]: the job's, and its neighbour's (no rows when it has none)."""
+    """NIC indexes by [node in rank order, rail]: the job's, and the neighbouring job's (no rows without one)."""
 
     job: Ints
     neighbour: Ints
@@ -41,14 +41,14 @@ class NicPlacement:
 def place(network: FabricGraph, node_groups: Collection[str], ranks: int, kind: str, seed: int) -> NicPlacement:
     """Place a job of ``ranks`` GPUs on nodes of ``node_groups`` (none: any).
 
-    Raises ClusterwrightError when the ranks are not whole nodes, or more than the cluster has in service.
+    Raises ClusterwrightError for ranks of partial nodes, and for more ranks than the cluster has in service.
     """
     nodes = [node for node in network.nodes if not node_groups or node.device.node_group in node_groups]
     if not nodes:
         raise ClusterwrightError(
             f"Fabric {network.fabric} has no GPU node in service with all of its cables; there is nothing to simulate."
         )
-    # Only nodes of one kind make rails of one width.
+    # Rails have one width only across nodes of one model.
     nodes = [node for node in nodes if node.device.model == nodes[0].device.model]
     per_node = nodes[0].gpus
     if ranks % per_node:
@@ -63,17 +63,17 @@ def place(network: FabricGraph, node_groups: Collection[str], ranks: int, kind: 
             f"needs 2 or more: ask for {2 * per_node} to {len(nodes) * per_node} ranks."
         )
     nics = np.array([node.nics for node in nodes], np.int64)
-    nobody = nics[:0]
+    no_neighbour = nics[:0]
     if kind == "linear":
-        return NicPlacement(nics[:wanted], nobody)
+        return NicPlacement(nics[:wanted], no_neighbour)
     if kind == "random":
-        return NicPlacement(nics[np.argsort(scrambled(seed, _ORDER, len(nodes)))[:wanted]], nobody)
+        return NicPlacement(nics[np.argsort(scrambled(seed, _ORDER, len(nodes)))[:wanted]], no_neighbour)
     region = nics[: 2 * wanted]
     if len(region) == wanted:
         raise ClusterwrightError("A job on every node cannot be fragmented: ask for fewer ranks.")
     drawn = np.argsort(scrambled(seed, _ORDER, len(region)))
     rest = region[np.sort(drawn[wanted:])]
-    return NicPlacement(region[np.sort(drawn[:wanted])], rest if len(rest) > 1 else nobody)
+    return NicPlacement(region[np.sort(drawn[:wanted])], rest if len(rest) > 1 else no_neighbour)
 
 
 WINDOW = 8
@@ -82,8 +82,11 @@ SAMPLED = 8
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The traffic: ``channels`` connections to each peer on each rail; without ``pxn`` an all-to-all's data goes from
-    the NIC of the sending GPU straight to that of the receiving one, across rails."""
+    """A collective with its algorithm, and ``channels`` connections to each peer on each rail.
+
+    Without ``pxn`` an all-to-all's data goes from the NIC of the sending GPU straight to that of the receiving one,
+    across rails.
+    """
 
     collective: str
     algorithm: str
@@ -93,8 +96,10 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Connections from NIC to NIC that run at once, each with ``amount`` gigabits. Only the first
-    ``measured`` are the job's; the others belong to its neighbour."""
+    """Simultaneous connections from NIC to NIC, each with ``amount`` gigabits.
+
+    Only the first ``measured`` are the job's; the others belong to its neighbour.
+    """
 
     source: Ints
     target: Ints
@@ -103,9 +108,9 @@ class Phase:
 
 
 def algorithm_for(collective: str, asked: str | None) -> str:
-    """The algorithm: the one asked for, or pairwise for all-to-all and a ring for the rest.
+    """The requested algorithm; by default pairwise for all-to-all and a ring for the rest.
 
-    Raises ClusterwrightError for a combination that does not exist.
+    Raises ClusterwrightError for an unsupported combination.
     """
     fits = ("pairwise",) if collective == "all-to-all" else ("ring", "recursive-doubling")
     if asked is not None and asked not in fits:
@@ -114,7 +119,7 @@ def algorithm_for(collective: str, asked: str | None) -> str:
 
 
 def phases(traffic: Traffic, placement: NicPlacement) -> tuple[Phase, ...]:
-    """The collective's phases, one after the other. Raises ClusterwrightError when the nodes are no power of two."""
+    """The collective's phases in order. Raises ClusterwrightError for recursive doubling without a power of two."""
     job, neighbour = placement.job, placement.neighbour
     if traffic.algorithm == "ring":
         return (_phase(traffic, [(job, 1)], [(neighbour, 1)], 1.0),)
@@ -128,19 +133,13 @@ def phases(traffic: Traffic, placement: NicPlacement) -> tuple[Phase, ...]:
     windows = [range(first, min(first + WINDOW, len(job))) for first in range(1, len(job), WINDOW)]
     sampled = min(SAMPLED, len(windows))
     picked = [(2 * sample + 1) * len(windows) // (2 * sampled) for sample in range(sampled)]
-    return tuple(
-        _phase(
-            traffic,
-            [(job, step) for step in windows[window]],
-            [
-                (neighbour, step % len(neighbour))
-                for step in windows[window]
-                if len(neighbour) and step % len(neighbour)
-            ],
-            1.0,
-        )
-        for window in picked
-    )
+    sampled_phases: list[Phase] = []
+    for window in picked:
+        steps = windows[window]
+        neighbour_steps = [step % len(neighbour) for step in steps] if len(neighbour) else []
+        of_neighbour = [(neighbour, step) for step in neighbour_steps if step]
+        sampled_phases.append(_phase(traffic, [(job, step) for step in steps], of_neighbour, 1.0))
+    return tuple(sampled_phases)
 
 
 def _phase(traffic: Traffic, job: list[tuple[Ints, int]], neighbour: list[tuple[Ints, int]], amount: float) -> Phase:

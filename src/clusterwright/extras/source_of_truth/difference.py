@@ -185,13 +185,13 @@ class ServerObjects:
         """Parameters to select the objects to read; None where the server has none of them."""
         if table.within is None:
             return []
-        parameter, other = table.within
+        parameter, reference_table = table.within
         if parameter == "tag":
             return [("tag", self._tag)] if (self._tag,) in self.ids["tags"] else None
-        if other is None:
+        if reference_table is None:
             values = {str(row.fields[parameter]) for row in self.rows[table.name]}
         else:
-            ids = [self.id_of(Ref(other, row.key)) for row in self.rows[other]]
+            ids = [self.id_of(Ref(reference_table, row.key)) for row in self.rows[reference_table]]
             values = {str(identity) for identity in ids if identity is not MISSING}
         return [(parameter, value) for value in sorted(values)] if values else None
 
@@ -199,12 +199,12 @@ class ServerObjects:
         if table.locate is not None:
             return table.locate(record, self.key_of)
         parts: list[str] = []
-        for name, other in table.key:
+        for name, reference_table in table.key:
             value = record.get(name)
-            if other is None:
+            if reference_table is None:
                 parts.append(str(value))
                 continue
-            other_key = self.key_of(other, identity_of(value))
+            other_key = self.key_of(reference_table, identity_of(value))
             if other_key is None:
                 return None
             parts += other_key

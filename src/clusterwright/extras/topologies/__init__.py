@@ -1,1 +1,1 @@
-"""A cluster's topology in the forms of other programs: NVIDIA's simulator Air and NVIDIA's infra controller."""
+"""A cluster's topology in the formats of NVIDIA's simulator Air and NVIDIA's infra controller."""

@@ -1,6 +1,6 @@
 """The Ethernet fabrics as a topology of NVIDIA Air, the simulator of networks with Cumulus Linux.
 
-The form is that of CumulusNetworks/docs, content/nvidia-air-v2/Custom-Topology.md, "JSON" and "Import a Topology with
+Format: CumulusNetworks/docs, content/nvidia-air-v2/Custom-Topology.md, "JSON" and "Import a Topology with
 the API": nodes by name with an image and its resources, links as pairs of a node and an interface.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SIMULATED_SYSTEM = "nvue"
 _NODE_IMAGE = "generic/ubuntu2404"
-# What the documentation's example gives a leaf and a server: cores, MiB, GB.
+# Values of a leaf and a server in the documentation's example: cores, MiB, GB.
 _SWITCH_RESOURCES = {"cpu": 2, "memory": 4096, "storage": 20}
 _NODE_RESOURCES = {"cpu": 2, "memory": 2048, "storage": 10}
 _LEFT_OUT_COLUMNS = ("kind", "device", "port", "far_device", "far_port", "reason")
@@ -30,9 +30,9 @@ _MANAGEMENT = "Air's own management network stands in its place"
 
 
 def air_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
-    """``topology.json`` for Air's import, and ``left-out.csv`` with the devices that Air cannot simulate.
+    """``topology.json`` for Air's import, and ``left-out.csv`` with the devices and cables missing there.
 
-    Raises ClusterwrightError for a cluster without a switch that Air simulates.
+    Raises ClusterwrightError for a cluster without a switch for Air.
     """
     topology = _Topology(inventory)
     for device in inventory.device_list:
@@ -61,7 +61,7 @@ class _Topology:
         self.has_switch = False
 
     def add_device(self, device: Device) -> None:
-        """Simulate a device, or note why not."""
+        """Simulate a device, or record the reason against it."""
         reason = self._why_not_simulated(device)
         if reason:
             self.left_out.append(("device", device.name, "", "", "", reason))
@@ -72,7 +72,7 @@ class _Topology:
             self.has_switch = True
 
     def add_cable(self, cable: Cable) -> None:
-        """Link the ends of a cable, or note why not."""
+        """Link the ends of a cable, or record the reason against it."""
         reason = self._why_not_linked(cable)
         if reason:
             self.left_out.append(("cable", cable.a.device, cable.a.port, cable.b.device, cable.b.port, reason))
@@ -80,7 +80,7 @@ class _Topology:
             self.links.append([self._link_end(cable.a), self._link_end(cable.b)])
 
     def _why_not_simulated(self, device: Device) -> str:
-        """Why a device has no counterpart in Air; "" for one that has."""
+        """The reason against a counterpart of a device in Air; "" for a device with one."""
         if device.kind == "node":
             return ""
         if device.kind == "device":
@@ -94,7 +94,7 @@ class _Topology:
         return "" if system == _SIMULATED_SYSTEM else f"runs {system or 'no known system'}, not Cumulus Linux"
 
     def _why_not_linked(self, cable: Cable) -> str:
-        """Why a cable is no link in Air; "" for one that is."""
+        """The reason against a link in Air for a cable; "" for a cable with one."""
         if self._fabrics[cable.fabric].is_management:
             return _MANAGEMENT
         for end in (cable.a, cable.b):
@@ -118,7 +118,7 @@ class _Topology:
 
 
 def _topology_lines(title: str, topology: _Topology) -> Iterator[str]:
-    """The document with a node and a link a line, so that two of them can be compared."""
+    """The document with a node or a link a line, for comparisons by line."""
     yield f'{{"format": "JSON", "title": {json.dumps(title)}, "ztp": null, "content": {{"oob": true,\n"nodes": {{\n'
     yield ",\n".join(f"{json.dumps(name)}: {json.dumps(node)}" for name, node in topology.nodes.items())
     yield '\n},\n"links": [\n'

@@ -1,9 +1,9 @@
 """The expected machines, NVLink switches and racks of NVIDIA's infra controller.
 
-Keys are those that `replace-all` of its admin CLI reads (NVIDIA/infra-controller, crates/admin-cli/src:
-expected_machines/common.rs, expected_switch/common.rs, expected_rack/common.rs), labels of racks those of
-crates/api-model/src/rack.rs. Passwords, and the profile of a rack, are of no spec: a file without them is refused by
-that program, until a person adds them.
+Keys: input of `replace-all` of its admin CLI (NVIDIA/infra-controller, crates/admin-cli/src:
+expected_machines/common.rs, expected_switch/common.rs, expected_rack/common.rs); labels of racks:
+crates/api-model/src/rack.rs. Passwords and rack profiles are in no spec: the program refuses the files until a person
+adds them.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
 
 _BMC = "bmc"
 _NVOS_PORTS = ("come0", "come1")
-"""The ports of an NVLink switch tray's system: a device that has the first of them is such a tray."""
+"""The ports of an NVLink switch tray's system; the first one identifies a tray."""
 _MISSING_COLUMNS = ("file", "device", "key", "comes_from")
 
 
 def infra_controller_files(inventory: Inventory) -> Mapping[str, Iterator[str]]:
-    """``expected_machines.json``, ``expected_switches.json``, ``expected_racks.json``, and in ``missing.csv`` the
-    values that a person adds before the admin CLI takes them.
+    """``expected_machines.json``, ``expected_switches.json``, ``expected_racks.json`` and ``missing.csv``.
 
-    Raises ClusterwrightError where no node has a BMC.
+    The last lists the values to add by hand for the admin CLI. Raises ClusterwrightError for nodes without a BMC.
     """
     tables = _Tables(inventory)
     nodes = [device for device in inventory.device_list if device.kind == "node" and tables.has_port(device, _BMC)]
@@ -73,13 +72,13 @@ class _Tables:
         return entry | {"nvos_mac_addresses": [_mac_text(mac) for mac in macs if mac is not None]}
 
     def note_credentials(self, files: Iterable[str]) -> None:
-        """Note that each entry of the files lacks the account that its BMC was delivered with."""
+        """Record the missing factory account of the BMC for each entry of the files."""
         for file in files:
             for key in ("bmc_username", "bmc_password"):
                 self.missing.append((file, "every one", key, "the label or the maker"))
 
     def racks(self, names: set[str]) -> list[dict[str, Any]]:
-        """The racks that hold a machine or switch tray, as ``ExpectedRackJson`` without the profile."""
+        """The racks with a machine or switch tray, as ``ExpectedRackJson`` without the profile."""
         entries = []
         site = self._inventory.site or self._inventory.plan.name
         for rack in self._inventory.racks():
@@ -93,7 +92,7 @@ class _Tables:
         return entries
 
     def _entry(self, file: str, device: Device, serial_key: str) -> dict[str, Any]:
-        """The common keys of machines and switches; a key without a value is omitted and noted as missing."""
+        """The common keys of machines and switches; a key without a value is omitted and recorded as missing."""
         noted = self._spec.overlay.by_end.get((device.name, ""))
         mac = self._spec.noted_macs.get((device.name, _BMC))
         entry: dict[str, Any] = {}
@@ -115,7 +114,7 @@ class _Tables:
 
 
 def _management_addresses(inventory: Inventory, port: str) -> dict[str, str]:
-    """The address that the plan gives the management port of this name, by device."""
+    """The planned address of the management port of this name, by device."""
     versions = {
         fabric.name: fabric.addressing.hosts.version
         for fabric in inventory.plan.spec.fabrics

@@ -1,4 +1,4 @@
-"""The whole matrix of packets through a running twin, and every difference from the declaration."""
+"""Comparison of a running twin with its declared isolation: the whole matrix of packets, and every difference."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from itertools import chain
 
 from clusterwright.artifact import Artifact
 from clusterwright.extras.lab.isolation.expectation import EVERY_PLACE, INPUT, LISTS, OUTPUT, PacketExpectation, Trip
+from clusterwright.extras.lab.isolation.member_routes import routes_outside
 from clusterwright.extras.lab.isolation.members import Stage, set_stage
-from clusterwright.extras.lab.isolation.node_rules import booting, judging, opened
+from clusterwright.extras.lab.isolation.node_rules import booting, filtering, opened
 from clusterwright.extras.lab.isolation.probes import (
     ANSWER,
     FRAGMENTS,
@@ -20,12 +21,11 @@ from clusterwright.extras.lab.isolation.probes import (
     answer_of,
     matrix,
     probe_phrase,
-    unjudged_pairs,
+    unfiltered_pairs,
 )
 from clusterwright.extras.lab.isolation.raw_packets import ACK, RST, TCP, UDP
-from clusterwright.extras.lab.isolation.traffic import Seen, StageSockets, listening
+from clusterwright.extras.lab.isolation.traffic import ObservedProbes, StageSockets, listening
 from clusterwright.extras.lab.isolation.visitors import clear, load_lists, visiting
-from clusterwright.extras.lab.isolation.ways import routes_outside
 from clusterwright.extras.lab.twin import Twin
 from clusterwright.finding import ClusterwrightError
 from clusterwright.output.renderers import RENDERERS
@@ -35,7 +35,7 @@ from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING
 from clusterwright.proofs.tree import RenderedTree, tree_of
 from clusterwright.switches.readers import ROUTERS
 
-_ATTEMPTS = 3  # for what should arrive: neighbour discovery drops what comes first
+_ATTEMPTS = 3  # for packets expected to arrive: neighbour discovery drops the first ones
 _FIRST_PORTS = range(10000, 32000)
 _PHASES = (
     (frozenset({OUTPUT}), False),
@@ -50,7 +50,7 @@ _NUMBERS = {"tcp": TCP, "udp": UDP}
 
 @dataclass(frozen=True, slots=True)
 class StrayPacket:
-    """A packet that fared otherwise than declared."""
+    """A packet with another fate than declared."""
 
     packet: str
     sender: str
@@ -61,12 +61,11 @@ class StrayPacket:
 
 @dataclass(frozen=True, slots=True)
 class IsolationResult:
-    """Packets that were sent, their expected fate, and the differences.
+    """Sent packets, their expected fate, and the differences.
 
-    ``sent`` counts packets by kind, ``arrived`` and ``stopped`` those that should and did; ``without_flow`` are those
-    that pass the whole way since only a switch's list, which knows no connections, judges them. ``unjudged`` are pairs
-    that no way of the spec joins and no place would keep apart. ``lists`` counts switch ports with a list, ``nodes``
-    rule sets.
+    ``sent`` counts packets by kind, ``arrived`` and ``stopped`` by expected fate; ``without_flow`` are packets that
+    pass only because lists of switches do not track connections. ``unjudged`` are pairs without a filter between them
+    and without a declared path. ``lists`` counts switch ports with a list, ``nodes`` rule sets.
     """
 
     zones: int
@@ -84,12 +83,12 @@ class IsolationResult:
 
     @property
     def is_as_declared(self) -> bool:
-        """True when nothing is different, and no route leads to the internet."""
+        """True without any difference and without a route to the internet."""
         return not self.differences and not self.routes
 
 
 def rendered_filters(twin: Twin) -> RenderedTree:
-    """Files of a twin's plan with filters: of its switches, and of all hosts behind them."""
+    """The rendered filters of a twin's switches, and of all hosts behind them."""
     plan = twin.plan
     near = {cable.a.device for cable in plan.cables if cable.fabric == twin.fabric and cable.b.device in twin.view_of}
     devices = [device for device in plan.devices if device.name in twin.view_of or device.name in near]
@@ -104,11 +103,11 @@ def rendered_filters(twin: Twin) -> RenderedTree:
 
 
 def compare(twin: Twin, tree: RenderedTree) -> IsolationResult:
-    """Send the whole matrix through a running twin whose filters are ``tree``'s, and compare it with the declaration.
+    """Send the whole matrix through a running twin with the filters of ``tree``, and compare it with the declaration.
 
-    Every packet is sent some times: first while nothing is filtered, when each must arrive, so that one which does not
-    arrive later was stopped by a filter; then through each kind of place alone, as a place that lets too much through
-    is hidden by the next one; and through all of them. Raises ClusterwrightError, with the twin as it was before.
+    Every packet is sent several times: first without filters, where each must arrive, so that a later loss is due to a
+    filter; then through each kind of place alone, since the next place would hide one that permits too much; then
+    through all of them. Raises ClusterwrightError, with the twin restored.
     """
     stage = set_stage(twin, tree, declared_of(twin.plan))
     first = _first_port(stage.declared)
@@ -118,7 +117,7 @@ def compare(twin: Twin, tree: RenderedTree) -> IsolationResult:
     probes: list[Probe] = []
     whole: list[Probe] = []
     differences: list[StrayPacket] = []
-    with visiting(stage), listening(stage) as traffic, judging(stage, tree):
+    with visiting(stage), listening(stage) as traffic, filtering(stage, tree):
         with opened(stage, (OUTPUT, INPUT)):
             control = list(matrix(stage, PacketExpectation(stage, RUNNING), 0, first))
             differences += [_uncarried(probe) for probe in _missing(traffic, control)]
@@ -138,6 +137,8 @@ def compare(twin: Twin, tree: RenderedTree) -> IsolationResult:
                     traffic, expectation, len(control) + len(probes), port, answers=True
                 )
             probes, differences = [*probes, *phase_probes], [*differences, *phase_differences]
+    passing = [probe for probe in whole if not probe.stopped]
+    without_flow = Counter(probe.kind for probe in passing if not _has_flow(stage, probe))
     return IsolationResult(
         zones=len(set(chain.from_iterable(member.zones for member in stage.members))),
         members=len(stage.members),
@@ -147,8 +148,8 @@ def compare(twin: Twin, tree: RenderedTree) -> IsolationResult:
         sent=dict(sorted(Counter(probe.kind for probe in probes).items())),
         arrived=sum(not probe.stopped for probe in probes),
         stopped=sum(bool(probe.stopped) for probe in probes),
-        without_flow=dict(sorted(Counter(p.kind for p in whole if not p.stopped and not _has_flow(stage, p)).items())),
-        unjudged=tuple((a.name, b.name) for a, b in unjudged_pairs(stage)),
+        without_flow=dict(sorted(without_flow.items())),
+        unjudged=tuple((a.name, b.name) for a, b in unfiltered_pairs(stage)),
         routes=routes,
         differences=tuple(differences),
     )
@@ -157,38 +158,32 @@ def compare(twin: Twin, tree: RenderedTree) -> IsolationResult:
 def _phase(
     traffic: StageSockets, expectation: PacketExpectation, number: int, port: int, *, answers: bool
 ) -> tuple[list[Probe], list[StrayPacket]]:
-    """Send requests, then answers to those that arrived, if wanted."""
+    """Send requests, then with ``answers`` the answers to arrived ones."""
     probes = list(matrix(traffic.stage, expectation, number, port))
     seen = _exchange(traffic, probes)
     if not answers:
         return probes, _differences(probes, seen.arrived)
-    asked = [
-        p for p in probes if p.kind == PORT and not p.stopped and not p.trip.past_filter and p.number in seen.arrived
-    ]
+    passing = [probe for probe in probes if not probe.stopped and probe.number in seen.arrived]
+    requests = [probe for probe in passing if probe.kind == PORT and not probe.trip.past_filter]
     after = probes[-1].number + 1 if probes else number
-    datagrams = [probe for probe in asked if probe.trip.packet.protocol == UDP]
+    datagrams = [probe for probe in requests if probe.trip.packet.protocol == UDP]
     replies = [answer_of(probe, number, expectation) for number, probe in enumerate(datagrams, start=after)]
     later = _exchange(traffic, replies)
-    refusals = [_refusal(probe, expectation) for probe in asked if probe.trip.packet.protocol == TCP]
+    refusals = [_refusal(probe, expectation) for probe in requests if probe.trip.packet.protocol == TCP]
     differences = [
         *_differences(probes, seen.arrived),
         *_differences(replies, later.arrived),
         *_differences(refusals, seen.refused),
     ]
-    # A refusal bears its request's number; in the count it stands as a packet of its own.
+    # A refusal has its request's number, but counts as a packet of its own.
     return [*probes, *refusals, *replies], differences
 
 
-def _exchange(traffic: StageSockets, probes: list[Probe]) -> Seen:
-    """Every probe once; missing ones that should have arrived are sent again."""
+def _exchange(traffic: StageSockets, probes: list[Probe]) -> ObservedProbes:
+    """Send every probe; those missing although expected to arrive are sent again."""
     seen = traffic.exchange(probes)
     for _ in range(_ATTEMPTS - 1):
-        missing = [
-            probe
-            for probe in probes
-            if not probe.stopped
-            and (probe.number not in seen.arrived or (_is_call(probe) and probe.number not in seen.refused))
-        ]
+        missing = [probe for probe in probes if not probe.stopped and not _is_complete(probe, seen)]
         if not missing:
             break
         again = traffic.exchange(missing)
@@ -197,12 +192,16 @@ def _exchange(traffic: StageSockets, probes: list[Probe]) -> Seen:
     return seen
 
 
-def _is_call(probe: Probe) -> bool:
-    return probe.kind == PORT and probe.trip.packet.protocol == TCP and not probe.trip.past_filter
+def _is_complete(probe: Probe, seen: ObservedProbes) -> bool:
+    """True for an arrived probe; for a connection only if the refusal of the receiver's kernel arrived too."""
+    if probe.number not in seen.arrived:
+        return False
+    is_connection = probe.kind == PORT and probe.trip.packet.protocol == TCP and not probe.trip.past_filter
+    return not is_connection or probe.number in seen.refused
 
 
 def _missing(traffic: StageSockets, probes: list[Probe]) -> list[Probe]:
-    """Those that do not arrive in some attempts."""
+    """The probes missing after all attempts."""
     missing = probes
     for _ in range(_ATTEMPTS):
         arrived = traffic.exchange(missing).arrived
@@ -223,8 +222,8 @@ def _refusal(probe: Probe, expectation: PacketExpectation) -> Probe:
         dport=packet.sport,
         flags=RST | ACK,
     )
-    way = Trip(trip.receiver, trip.sender, back, is_answer=True)
-    return Probe(number=probe.number, kind=ANSWER, trip=way, stopped=expectation.stopped_at(way) or "")
+    answer = Trip(trip.receiver, trip.sender, back, is_answer=True)
+    return Probe(number=probe.number, kind=ANSWER, trip=answer, stopped=expectation.stopped_at(answer) or "")
 
 
 def _differences(probes: Iterable[Probe], arrived: set[int]) -> list[StrayPacket]:
@@ -252,21 +251,22 @@ def _difference(probe: Probe, expected: str, happened: str) -> StrayPacket:
 
 
 def _has_flow(stage: Stage, probe: Probe) -> bool:
-    """True for a packet that the matrix itself permits, independent of the filters on its path."""
+    """True for a packet permitted by a declared flow, independent of the filters on its path."""
     packet, trip = probe.trip.packet, probe.trip
     if probe.kind == ANSWER:
         return True
-    return probe.kind in {PORT, OTHER, FRAGMENTS} and any(
-        flow.source in trip.sender.zones
-        and flow.target in trip.receiver.zones
-        and _NUMBERS.get(flow.protocol) == packet.protocol
-        and (flow.ports is None or packet.dport in flow.ports)
-        for flow in stage.declared.flows
-    )
+    if probe.kind not in {PORT, OTHER, FRAGMENTS}:
+        return False
+    for flow in stage.declared.flows:
+        is_between = flow.source in trip.sender.zones and flow.target in trip.receiver.zones
+        is_of_protocol = _NUMBERS.get(flow.protocol) == packet.protocol
+        if is_between and is_of_protocol and (flow.ports is None or packet.dport in flow.ports):
+            return True
+    return False
 
 
 def _first_port(declared: DeclaredIsolation) -> int:
-    """The first of consecutive ports that no flow contains. Raises ClusterwrightError when there are none."""
+    """The first of consecutive ports outside of all flows. Raises ClusterwrightError for a spec without such ports."""
     count = (len(_PHASES) + 2) * _PORTS_OF_A_PHASE
     taken: list[tuple[int, int]] = []
     for flow in declared.flows:

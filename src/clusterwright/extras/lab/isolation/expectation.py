@@ -1,6 +1,6 @@
-"""The declared fate of a packet: the filter that stops it, or that it arrives.
+"""The declared fate of a packet: its arrival, or the filter that stops it.
 
-Every filter decides as it should (docs/isolation.md), by the model that the proof compares text with.
+Every filter is assumed to work as documented (docs/isolation.md), by the model of the isolation proof.
 """
 
 from __future__ import annotations
@@ -53,8 +53,10 @@ EVERY_PLACE = frozenset({OUTPUT, LISTS, INPUT})
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """A packet from one member to another: ``past_filter`` when it leaves past the sender's own rules, ``is_answer``
-    when a request that it answers has passed the other way."""
+    """A packet from one member to another.
+
+    ``past_filter`` for one that bypasses the sender's own rules, ``is_answer`` for an answer to a permitted request.
+    """
 
     sender: Member
     receiver: Member
@@ -64,9 +66,9 @@ class Trip:
 
 
 class PacketExpectation:
-    """Says of packets where they should be stopped, while these ``places`` judge and all others are open.
+    """The expected fate of packets with filters at these ``places`` only.
 
-    ``phase`` is the file of rules that the nodes have loaded.
+    ``phase`` is the file of rules loaded by the nodes.
     """
 
     def __init__(self, stage: Stage, phase: str, places: frozenset[str] = EVERY_PLACE) -> None:
@@ -77,28 +79,32 @@ class PacketExpectation:
         self._narrow: dict[tuple[int, int, int, int, int], PacketSet] = {}
 
     def stopped_at(self, trip: Trip) -> str | None:
-        """The first place that should stop a packet; None when it should arrive."""
-        for name, wanted, change in self._places(trip):
-            for packet in _judged(trip.packet, change):
-                if packet not in self._near(wanted, packet):
+        """The first place expected to stop a packet; None for a packet expected to arrive."""
+        for name, permitted, change in self._places(trip):
+            for packet in _packets_at_place(trip.packet, change):
+                if packet not in self._near(permitted, packet):
                     return name
         return None
 
-    def is_judged(self, trip: Trip) -> bool:
-        """False for a way without any place of enforcement."""
+    def is_checked(self, trip: Trip) -> bool:
+        """Whether any place on the path has a filter."""
         return next(self._places(trip), None) is not None
 
-    def _near(self, wanted: PacketSet, packet: Packet) -> PacketSet:
-        """The part of a set that can hold such packets; kept, as many packets differ in their ports alone."""
-        key = (id(wanted), packet[FAMILY], packet[PROTO], packet[SRC], packet[DST])
+    def _near(self, permitted: PacketSet, packet: Packet) -> PacketSet:
+        """The part of a set with such packets, cached: many packets differ in their ports only."""
+        key = (id(permitted), packet[FAMILY], packet[PROTO], packet[SRC], packet[DST])
         if key not in self._narrow:
             family, proto, src, dst = (values(ranges) for ranges in key[1:])
-            self._narrow[key] = wanted.limited(box(family=family, proto=proto, src=src, dst=dst))
+            self._narrow[key] = permitted.limited(box(family=family, proto=proto, src=src, dst=dst))
         return self._narrow[key]
 
     def _places(self, trip: Trip) -> Iterator[tuple[str, PacketSet, _Change]]:
         sender, receiver = trip.sender, trip.receiver
-        state = ESTABLISHED if trip.is_answer else INVALID if _is_error(trip.packet) else NEW
+        state = NEW
+        if trip.is_answer:
+            state = ESTABLISHED
+        elif _is_error(trip.packet):
+            state = INVALID
         node_filter = sender.at(self.phase)
         if node_filter is not None and not trip.past_filter and OUTPUT in self.places:
             leaving = {
@@ -106,7 +112,7 @@ class PacketExpectation:
                 IIF: _NO_INTERFACE,
                 OIF: self._interface(sender),
                 ORIGIN: self._origin(sender, trip.packet),
-                FRAGMENT: 0,  # connection tracking puts fragments together
+                FRAGMENT: 0,  # connection tracking reassembles fragments
             }
             yield f"{sender.name} output", self._node(node_filter, "output"), leaving
         if LISTS in self.places:
@@ -125,7 +131,8 @@ class PacketExpectation:
 
     def _lists(self, sender: Member, receiver: Member) -> Iterator[tuple[str, PacketSet, _Change]]:
         if sender.edge is not None:
-            yield f"{sender.edge.device} {sender.cable.b.port if sender.cable else ''} in", sender.edge.wanted, {}
+            port = sender.cable.b.port if sender.cable else ""
+            yield f"{sender.edge.device} {port} in", sender.edge.wanted, {}
         for outside, which in ((sender, "inward"), (receiver, "outward")):
             border = self.stage.border_of(outside) if outside.is_outside else None
             border_filter = getattr(border, which) if border is not None else None
@@ -158,8 +165,8 @@ def _is_error(packet: RawPacket) -> bool:
     return packet.protocol in {ICMP4, ICMP6} and packet.icmp == UNREACHABLE[packet.version]
 
 
-def _judged(packet: RawPacket, change: _Change) -> Iterator[Packet]:
-    """A packet as a place sees it: whole, or one by one where it comes in fragments and nobody puts them together."""
+def _packets_at_place(packet: RawPacket, change: _Change) -> Iterator[Packet]:
+    """The packets seen by a place: the whole packet, or its fragments at a place without reassembly."""
     number = packet.protocol
     fields = [0] * len(FIELDS)
     fields[FAMILY] = int(packet.version == 6)

@@ -1,4 +1,4 @@
-"""Who stands for each zone on a fabric: hosts of the plan at their own ports, and others outside, at the border."""
+"""Representatives of each zone on a fabric: hosts of the plan at their ports, and members outside at the border."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from clusterwright.proofs.isolation.edges import (
 from clusterwright.proofs.isolation.nodes import BOOTING, RUNNING, NodeFilter, node_filters
 from clusterwright.proofs.tree import RenderedTree
 
-# Addresses of the IP version that a fabric does not speak, and of the internet: blocks for documentation (RFC 5737,
-# RFC 3849), which nobody has.
+# Addresses of the IP version missing on a fabric, and of the internet: unused blocks for documentation (RFC 5737,
+# RFC 3849).
 _OTHER = {4: ip_network("192.0.2.0/24"), 6: ip_network("2001:db8:0:ffff::/64")}
 _INTERNET = {4: int(ip_network("203.0.113.7").network_address), 6: int(ip_network("2001:db8:1::7").network_address)}
-_WITHIN = 0x53  # which address of an outside prefix is used
+_WITHIN = 0x53  # the offset of the used address in an outside prefix
 OUTSIDE_NAME = "outside"
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A machine that sends and receives for its ``zones``; ``addresses`` by IP version.
+    """A sender and receiver for its ``zones``; ``addresses`` by IP version.
 
-    ``cable`` leads to its switch; outside it is None, and there is no ``interface`` of the member's own. ``is_real`` is
-    True for a node that the twin runs anyway. ``running`` and ``booting`` are its own rules, ``edge`` the list at its
-    switch's port, ``own_list`` that of a management port.
+    ``cable`` leads to its switch; outside it is None, and ``interface`` is "". ``is_real`` is True for a node of the
+    twin. ``running`` and ``booting`` are its own rules, ``edge`` the list at its switch's port, ``own_list`` that of a
+    management port.
     """
 
     name: str
@@ -54,19 +54,19 @@ class Member:
 
     @property
     def is_outside(self) -> bool:
-        """True for one that stands beyond the fabric."""
+        """Whether the member is outside of the fabric."""
         return self.cable is None
 
     def at(self, phase: str) -> NodeFilter | None:
-        """Its own rules while it is ``running`` or ``booting``."""
+        """The member's own rules in the phase ``running`` or ``booting``."""
         return self.running if phase == RUNNING else self.booting
 
 
 @dataclass(frozen=True, slots=True)
 class BorderPort:
-    """Where the outside joins the fabric: a switch, the zones behind it and the lists of its port, where it has any.
+    """A connection of the outside with the fabric: a switch, the zones behind it and the lists of its port, if any.
 
-    ``name`` is "" for a way in that no spec declares.
+    ``name`` is "" for a connection without a declared border.
     """
 
     name: str
@@ -88,12 +88,15 @@ class Stage:
     lists: tuple[PortFilter, ...]
 
     def border_of(self, member: Member) -> BorderPort | None:
-        """The border that a member outside stands behind."""
-        return next((border for border in self.borders if set(member.zones) & border.zones), None)
+        """The border of a member outside."""
+        for border in self.borders:
+            if set(member.zones) & border.zones:
+                return border
+        return None
 
 
 def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> Stage:
-    """Who takes part in a twin. Raises ClusterwrightError for a fabric without zones, VerifyError for unread rules."""
+    """The members of a twin. Raises ClusterwrightError for a fabric without zones, VerifyError for unread rules."""
     if not any(zone.on(twin.fabric) for zone in declared.zones):
         raise ClusterwrightError(f"{twin.plan.name}: no zone is on {twin.fabric}, so there is nothing to compare.")
     numbers = InterfaceNumbers()
@@ -101,7 +104,7 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> St
     for node_filter in node_filters(tree, declared, numbers):
         for name in node_filter.nodes:
             nodes[name, node_filter.file] = node_filter
-    # Lists that track connections are left out: the places where lists are tried do not track any.
+    # Lists with connection tracking are left out: the lab's ports for lists do not track connections.
     groups = [group for group in port_groups(tree, declared) if not group.reader.is_stateful]
     lists = tuple(chain.from_iterable(group.filters() for group in groups))
     for (error, _), *_ in tree.left_open.values():
@@ -114,7 +117,7 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> St
         running, booting = (nodes.get((host.name, file)) if host.is_real else None for file in (RUNNING, BOOTING))
         hosts.append(replace(host, running=running, booting=booting, edge=edge, own_list=management_list))
     borders = tuple(_borders(twin, declared, lists))
-    here = tuple(
+    twin_lists = tuple(
         port_filter for port_filter in lists if port_filter.fabric == twin.fabric and port_filter.device in twin.view_of
     )
     return Stage(
@@ -123,19 +126,16 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> St
         numbers=numbers,
         members=(*hosts, *_outside(twin, declared)),
         borders=borders,
-        lists=here,
+        lists=twin_lists,
     )
 
 
-def _list(lists: Sequence[PortFilter], what: str, device: str, port: str) -> PortFilter | None:
-    return next(
-        (
-            port_filter
-            for port_filter in lists
-            if port_filter.what == what and port_filter.device == device and port in port_filter.ports
-        ),
-        None,
-    )
+def _list(lists: Sequence[PortFilter], kind: str, device: str, port: str) -> PortFilter | None:
+    """The list of a kind at a port; None for a port without one."""
+    for port_filter in lists:
+        if port_filter.what == kind and port_filter.device == device and port in port_filter.ports:
+            return port_filter
+    return None
 
 
 def _hosts(
@@ -144,54 +144,64 @@ def _hosts(
     nodes: Mapping[tuple[str, str], NodeFilter],
     lists: Sequence[PortFilter],
 ) -> Iterator[Cable]:
-    """For each set of zones and each way of being judged: the first host, another at its switch, and the last one."""
+    """For each set of zones and combination of filters: the first host, another at its switch, and the last one."""
     running = {node.name for node in twin.nodes}
     kinds: dict[tuple[tuple[str, ...], bool, bool], list[Cable]] = {}
     for cable in twin.plan.cables:
         host = twin.plan.by_name[cable.a.device]
-        wanted = cable.fabric == twin.fabric and cable.a.side in {"host", "management"} and cable.in_service
-        if not wanted or cable.a.address is None or cable.b.device not in twin.view_of:
+        is_usable = cable.fabric == twin.fabric and cable.a.side in {"host", "management"} and cable.in_service
+        if not is_usable or cable.a.address is None or cable.b.device not in twin.view_of:
             continue
-        judged = (host.name, RUNNING) in nodes and cable.a.side == "host"
+        has_rules = (host.name, RUNNING) in nodes and cable.a.side == "host"
         zones = _zones(declared, twin, cable.a.address)
-        if zones and (not judged or host.name in running):
-            listed = _list(lists, MANAGEMENT, cable.a.device, cable.a.port) is not None
-            kinds.setdefault((zones, judged, listed), []).append(cable)
+        if zones and (not has_rules or host.name in running):
+            has_list = _list(lists, MANAGEMENT, cable.a.device, cable.a.port) is not None
+            kinds.setdefault((zones, has_rules, has_list), []).append(cable)
     for cables in kinds.values():
-        first = cables[0]
-        near = next((c for c in cables if c.a.device != first.a.device and c.b.device == first.b.device), first)
-        last = next((c for c in reversed(cables) if c.a.device not in {first.a.device, near.a.device}), first)
-        yield from dict.fromkeys((first, near, last))
+        yield from _representatives(cables)
+
+
+def _representatives(cables: Sequence[Cable]) -> Iterator[Cable]:
+    """The first cable, that of another host at the same switch, and the last one of a third host; each once."""
+    first = cables[0]
+    others = [cable for cable in cables if cable.a.device != first.a.device]
+    at_same_switch = [cable for cable in others if cable.b.device == first.b.device]
+    near = at_same_switch[0] if at_same_switch else first
+    of_third_hosts = [cable for cable in others if cable.a.device != near.a.device]
+    last = of_third_hosts[-1] if of_third_hosts else first
+    yield from dict.fromkeys((first, near, last))
 
 
 def _zones(declared: DeclaredIsolation, twin: Twin, address: int) -> tuple[str, ...]:
-    return tuple(
-        zone.name
-        for zone in declared.zones
-        if any(part.fabric == twin.fabric and address in part.addresses for part in zone.parts)
-    )
+    """The zones of an address on the twin's fabric."""
+    names: list[str] = []
+    for zone in declared.zones:
+        parts = [part for part in zone.parts if part.fabric == twin.fabric]
+        if any(address in part.addresses for part in parts):
+            names.append(zone.name)
+    return tuple(names)
 
 
 def _host(twin: Twin, declared: DeclaredIsolation, cable: Cable, number: int) -> Member:
     device = cable.a.device
     address = cable.a.address or 0
-    other = 10 - twin.version
+    other_version = 10 - twin.version
     real = any(node.name == device for node in twin.nodes) and cable.a.side == "host"
     return Member(
         name=device if cable.a.side == "host" else f"{device} {cable.a.port}",
         zones=_zones(declared, twin, address),
         namespace=twin.namespace(device if real else f"{device}-{interface_name(cable.a.port)}"),
         interface=interface_name(cable.a.port),
-        addresses={twin.version: address, other: int(_OTHER[other].network_address) + number},
+        addresses={twin.version: address, other_version: int(_OTHER[other_version].network_address) + number},
         cable=cable,
         is_real=real,
     )
 
 
 def _outside(twin: Twin, declared: DeclaredIsolation) -> Iterator[Member]:
-    """A member for each zone beyond the fabric, all in one namespace: each can send from every address.
+    """A member for each zone outside of the fabric, all in one namespace and able to send from every address.
 
-    Zones of the cluster's other fabrics are among them, as nothing of theirs may come over this one either.
+    Zones of the cluster's other fabrics are among them: their packets may not use this fabric either.
     """
     zones_by_addresses: dict[tuple[tuple[int, int], ...], list[str]] = {}
     for zone in declared.zones:
@@ -207,12 +217,11 @@ def _outside(twin: Twin, declared: DeclaredIsolation) -> Iterator[Member]:
             addresses = dict(_INTERNET) | addresses
         if addresses:
             zones_by_addresses.setdefault(tuple(sorted(addresses.items())), []).append(zone.name)
-    for version_addresses, zones in zones_by_addresses.items():  # zones of the same machines are one member
-        name, namespace = "+".join(zones), twin.namespace(OUTSIDE_NAME)
+    for version_addresses, zones in zones_by_addresses.items():  # zones with the same addresses are one member
         yield Member(
-            name=name,
+            name="+".join(zones),
             zones=tuple(zones),
-            namespace=namespace,
+            namespace=twin.namespace(OUTSIDE_NAME),
             interface="",
             addresses=dict(version_addresses),
             cable=None,
@@ -221,7 +230,7 @@ def _outside(twin: Twin, declared: DeclaredIsolation) -> Iterator[Member]:
 
 
 def _borders(twin: Twin, declared: DeclaredIsolation, lists: Sequence[PortFilter]) -> Iterator[BorderPort]:
-    """The spec's borders on this fabric; zones behind none of them come through the first.
+    """The spec's borders on this fabric; zones behind none of them use the first.
 
     Without any border, the outside joins at a switch of the highest tier, unfiltered.
     """

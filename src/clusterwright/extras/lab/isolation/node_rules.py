@@ -1,7 +1,7 @@
-"""The rule sets in the nodes' namespaces: loaded where they are missing, changed for a phase, and put back.
+"""The rule sets in the nodes' namespaces: loaded if missing, changed for a phase, and restored.
 
-A node's former rules are written into the lab's folder before others are loaded, so that the next check restores them
-after one that was killed; `lab down` takes the folder with the namespaces.
+A node's former rules are saved in the lab's folder before others are loaded, so that the next check restores them after
+a killed one; `lab down` removes the folder with the namespaces.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _HANDLE = re.compile(rf'comment "{_CONTROL}" # handle (\d+)')
 
 
 @contextmanager
-def judging(stage: Stage, tree: RenderedTree) -> Iterator[None]:
-    """Within, every node has rules: those that it runs, or its rendered ones where the twin runs it without."""
+def filtering(stage: Stage, tree: RenderedTree) -> Iterator[None]:
+    """Ensure rules on every node: its running ones, or the rendered ones for a node without rules."""
     _put_back(stage)
     bare = [member for member in _nodes(stage) if not _listed(member).strip()]
     try:
@@ -42,7 +42,7 @@ def judging(stage: Stage, tree: RenderedTree) -> Iterator[None]:
 
 @contextmanager
 def booting(stage: Stage, tree: RenderedTree) -> Iterator[None]:
-    """Within, every node has the rules under which it installs itself."""
+    """Load on every node the rules for its installation."""
     listing_by_namespace = {member.namespace: _listed(member) for member in _nodes(stage)}
     try:
         for member in _nodes(stage):
@@ -55,9 +55,9 @@ def booting(stage: Stage, tree: RenderedTree) -> Iterator[None]:
 
 @contextmanager
 def opened(stage: Stage, hooks: Collection[str]) -> Iterator[None]:
-    """Within, the nodes' rules at these hooks accept everything first.
+    """Accept every packet first in the nodes' rules at these hooks.
 
-    Rules that a killed command left open are closed before that.
+    Rules left open by a killed command are closed before that.
     """
     for member in _nodes(stage):
         _close(member)
@@ -75,7 +75,7 @@ def opened(stage: Stage, hooks: Collection[str]) -> Iterator[None]:
 
 
 def _replace(stage: Stage, member: Member, text: str) -> None:
-    """Load other rules, once the ones that the node had before the check are written down."""
+    """Load other rules after saving the node's rules from before the check."""
     kept = _kept(stage, member)
     if not kept.exists():
         own_folder(kept.parent)
@@ -117,7 +117,7 @@ def _listed(member: Member, *, handles: bool = False) -> str:
     command = ["nft", "--stateless", *(["--handle"] if handles else []), "list", "ruleset", "inet"]
     with inside(member.namespace):
         text = subprocess.run(command, capture_output=True, text=True, check=True, env=child_environment()).stdout
-    # With handles, tables and chains bear theirs too.
+    # With handles, tables and chains have one too.
     return re.sub(r"\{ # handle \d+$", "{", text, flags=re.MULTILINE)
 
 

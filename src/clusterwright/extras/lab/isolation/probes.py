@@ -1,4 +1,4 @@
-"""The matrix of packets: from everybody to everybody, of every kind that a filter must tell apart."""
+"""The matrix of packets: between all pairs of members, of every kind with different treatment by filters."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ SPACE = 256  # between two probes' numbers in TCP
 _MARK = b"clusterwright"
 _PADDING = 40  # bytes, so that a fragmented packet has two parts
 _NUMBERS = {"tcp": TCP, "udp": UDP}
-_DISCARD = 9  # a port that no flow should ever open
-_NOBODY = {4: int(ip_address("169.254.9.9")), 6: int(ip_address("100::9"))}  # RFC 6890: never a source on a network
+_DISCARD = 9  # a port outside of any sensible flow
+_UNUSED = {4: int(ip_address("169.254.9.9")), 6: int(ip_address("100::9"))}  # RFC 6890: never a source on a network
 PORT, FRAGMENTS, SPOOFED, ECHO_REQUEST = "port", "fragments", "spoofed source", "ICMP echo"
 ERROR, REPLY, ANSWER, OTHER = (
     "ICMP error of no flow",
@@ -43,7 +43,7 @@ ERROR, REPLY, ANSWER, OTHER = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A packet to be sent: its ``kind``, and the filter where it should be ``stopped`` ("" when it should arrive)."""
+    """A packet to send: its ``kind``, and the filter expected to stop it in ``stopped`` ("" for one to arrive)."""
 
     number: int
     kind: str
@@ -52,7 +52,7 @@ class Probe:
 
     @property
     def content(self) -> bytes:
-        """The mark that distinguishes this probe's packets."""
+        """The mark of this probe's packets."""
         return mark(self.number)
 
 
@@ -62,20 +62,19 @@ def mark(number: int) -> bytes:
 
 
 def number_in(content: bytes) -> int | None:
-    """The probe that a received packet belongs to; None for one of somebody else's."""
+    """The number of a received packet's probe; None for a packet without a mark."""
     mark_offset = content.find(_MARK)
-    return (
-        int.from_bytes(content[mark_offset + len(_MARK) : mark_offset + len(_MARK) + 6], "big")
-        if mark_offset >= 0
-        else None
-    )
+    if mark_offset < 0:
+        return None
+    start = mark_offset + len(_MARK)
+    return int.from_bytes(content[start : start + 6], "big")
 
 
 def matrix(stage: Stage, expectation: PacketExpectation, first: int, port: int) -> Iterator[Probe]:
-    """Every packet of the matrix that some place judges, numbered from ``first``.
+    """Every packet of the matrix with a filter on its path, numbered from ``first``.
 
-    ``port`` is the first of the ports that stand for none of a service; each packet between two members has its own,
-    so that connection tracking takes none for part of another's connection, the other direction's neither.
+    ``port`` is the first of the ports without a service; each packet between two members has its own in both
+    directions, so that connection tracking assigns none to another packet's connection.
     """
     number = first
     place = {member.name: index for index, member in enumerate(stage.members)}
@@ -86,21 +85,21 @@ def matrix(stage: Stage, expectation: PacketExpectation, first: int, port: int) 
             for past_filter in filter_choices:
                 marked = _marked(packet, number, pair_port + 4 * index + past_filter, kind)
                 trip = Trip(sender=sender, receiver=receiver, packet=marked, past_filter=past_filter)
-                if expectation.is_judged(trip):
+                if expectation.is_checked(trip):
                     yield Probe(number=number, kind=kind, trip=trip, stopped=expectation.stopped_at(trip) or "")
                     number += 1
 
 
 def answer_of(probe: Probe, number: int, expectation: PacketExpectation) -> Probe:
-    """The answer to a datagram that has arrived."""
-    asked = probe.trip.packet
+    """The answer to an arrived datagram."""
+    request = probe.trip.packet
     packet = RawPacket(
-        version=asked.version,
-        source=asked.target,
-        target=asked.source,
-        protocol=asked.protocol,
-        sport=asked.dport,
-        dport=asked.sport,
+        version=request.version,
+        source=request.target,
+        target=request.source,
+        protocol=request.protocol,
+        sport=request.dport,
+        dport=request.sport,
         flags=0,
         icmp=0,
         sequence=0,
@@ -111,8 +110,8 @@ def answer_of(probe: Probe, number: int, expectation: PacketExpectation) -> Prob
     return Probe(number=number, kind=ANSWER, trip=trip, stopped=expectation.stopped_at(trip) or "")
 
 
-def unjudged_pairs(stage: Stage) -> list[tuple[Member, Member]]:
-    """Senders outside and receivers inside with no filter between them, on a path that the spec does not declare."""
+def unfiltered_pairs(stage: Stage) -> list[tuple[Member, Member]]:
+    """Senders outside and receivers inside without a filter between them, on an undeclared path."""
     outside = [member for member in stage.members if member.is_outside]
     inside = [member for member in stage.members if not member.is_outside]
     return [(sender, receiver) for sender, receiver in product(outside, inside) if _is_open(stage, sender, receiver)]
@@ -126,15 +125,15 @@ def _is_open(stage: Stage, sender: Member, receiver: Member) -> bool:
 def _pairs(stage: Stage, expectation: PacketExpectation) -> Iterator[tuple[Member, Member]]:
     for sender in stage.members:
         for receiver in stage.members:
-            here = sender is not receiver and not (sender.is_outside and receiver.is_outside)
+            is_pair = sender is not receiver and not (sender.is_outside and receiver.is_outside)
             if expectation.phase != RUNNING:
-                here = here and (sender.booting is not None or receiver.booting is not None)
-            if here and not (sender.is_outside and _is_open(stage, sender, receiver)):
+                is_pair = is_pair and (sender.booting is not None or receiver.booting is not None)
+            if is_pair and not (sender.is_outside and _is_open(stage, sender, receiver)):
                 yield sender, receiver
 
 
 def _packets(stage: Stage, phase: str, sender: Member, receiver: Member, port: int) -> Iterator[tuple[str, RawPacket]]:
-    """Each kind of packet between two members; its own port is 0."""
+    """Each kind of packet between two members; the sender's port is 0."""
     flows = [flow for flow in stage.declared.flows if flow.protocol in _NUMBERS and flow.ports is not None]
     for version in sorted(set(sender.addresses) & set(receiver.addresses)):
         ends = (version, sender.addresses[version], receiver.addresses[version])
@@ -159,7 +158,7 @@ def _packets(stage: Stage, phase: str, sender: Member, receiver: Member, port: i
 
 
 def _ports(flows: Sequence[DeclaredFlow], protocol: str, *, neighbours: bool) -> list[int]:
-    """The ports that flows open, at both ends of each range, and the ones beside them."""
+    """The first and last port of each range of the flows and, with ``neighbours``, the ports beside them."""
     ports = set()
     for flow in flows:
         if flow.protocol == protocol and flow.ports is not None:
@@ -169,18 +168,21 @@ def _ports(flows: Sequence[DeclaredFlow], protocol: str, *, neighbours: bool) ->
 
 
 def _false_sources(stage: Stage, version: int, sender: Member, receiver: Member) -> list[int]:
-    """Addresses of all others, the receiver's own, and an unused one."""
+    """Addresses of all other members with the receiver, and an unused one."""
     others = [member.addresses[version] for member in stage.members if version in member.addresses]
-    return sorted({*others, _NOBODY[version]} - {sender.addresses[version]})
+    return sorted({*others, _UNUSED[version]} - {sender.addresses[version]})
 
 
 def _opening(stage: Stage, flows: Sequence[DeclaredFlow], source: int, receiver: Member) -> list[DeclaredFlow]:
-    """The first flow between an address's owner and the receiver, and the first to the receiver at all: a forged
-    source would use these."""
-    owner = next((m for m in stage.members if source in m.addresses.values()), None)
-    mine = [flow for flow in flows if flow.target in receiver.zones]
-    fitting = [flow for flow in mine if owner is not None and flow.source in owner.zones]
-    return list(dict.fromkeys([*fitting[:1], *(mine or flows)[:1]]))
+    """Flows useful to a forged source: the first of the address's owner, and the first of any zone."""
+    owner_zones: tuple[str, ...] = ()
+    for member in stage.members:
+        if source in member.addresses.values():
+            owner_zones = member.zones
+            break
+    to_receiver = [flow for flow in flows if flow.target in receiver.zones]
+    from_owner = [flow for flow in to_receiver if flow.source in owner_zones]
+    return list(dict.fromkeys([*from_owner[:1], *(to_receiver or flows)[:1]]))
 
 
 def _segment(
@@ -227,11 +229,11 @@ def _icmp(version: int, source: int, target: int, kind: int) -> RawPacket:
 
 
 def _marked(packet: RawPacket, number: int, port: int, kind: str) -> RawPacket:
-    """The packet with its probe's mark and the port that is its own."""
+    """The packet with its probe's mark and its own port."""
     sport, dport = (packet.sport, port) if kind == REPLY else (port, packet.dport)
     sequence = (SEQUENCE + number * SPACE) & 0xFFFFFFFF
     content = mark(number) + bytes(_PADDING if packet.fragmented else 0)
-    if kind == ERROR:  # about a datagram that the receiver is told to have sent
+    if kind == ERROR:  # about a datagram allegedly sent by the receiver
         ends = (packet.version, packet.target, packet.source)
         content = wire(RawPacket(*ends, UDP, port, _DISCARD, 0, 0, sequence, content, False))[0]
     return RawPacket(
@@ -241,7 +243,7 @@ def _marked(packet: RawPacket, number: int, port: int, kind: str) -> RawPacket:
 
 
 def probe_phrase(probe: Probe) -> str:
-    """A probe in words: ``TCP 10.0.0.1:20000 to 10.0.0.2:22``."""
+    """A probe as text: ``TCP 10.0.0.1:20000 to 10.0.0.2:22``."""
     packet = probe.trip.packet
     ends = [address(packet.version, end) for end in (packet.source, packet.target)]
     name = {TCP: "TCP", UDP: "UDP", ICMP4: "ICMP", ICMP6: "ICMPv6"}[packet.protocol]

@@ -1,4 +1,4 @@
-"""Packets as bytes: IPv4 and IPv6 with TCP, UDP and ICMP, whole and in fragments, with right checksums."""
+"""Packets as bytes: IPv4 and IPv6 with TCP, UDP and ICMP, whole and in fragments, with valid checksums."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def wire(packet: RawPacket) -> list[bytes]:
 
 
 def reset_of(segment: bytes) -> tuple[int, int, int] | None:
-    """Source port, target port and acknowledged number of a TCP segment that refuses a connection; None for others."""
+    """Source port, target port and acknowledged number of a TCP reset; None for other segments."""
     if len(segment) < 20 or segment[13] & RST == 0:
         return None
     sport, dport, _, acknowledged = struct.unpack_from("!HHII", segment)
@@ -65,7 +65,7 @@ def _header(packet: RawPacket, following: int, length: int, offset: int, *, last
         head = struct.pack("!IHBB", 6 << 28, length, following, _HOPS)
         return head + packet.source.to_bytes(16, "big") + packet.target.to_bytes(16, "big")
     field = offset // 8 | (0 if last else 0x2000)
-    identity = packet.sequence & 0xFFFF or 1  # the kernel would choose another for none
+    identity = packet.sequence & 0xFFFF or 1  # the kernel would replace 0
     ends = packet.source.to_bytes(4, "big") + packet.target.to_bytes(4, "big")
     head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + length, identity, field, _HOPS, following, 0)
     return head[:10] + struct.pack("!H", _checksum(head + ends)) + ends

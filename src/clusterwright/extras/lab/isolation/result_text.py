@@ -13,13 +13,13 @@ _SHOWN = 20  # differences in text; JSON has all of them
 
 
 def isolation_text(results: Sequence[tuple[str, IsolationResult]]) -> str:
-    """The results of some labs by name, for people."""
+    """The results of labs by name, as text."""
     lines = chain.from_iterable(_lines(name, result) for name, result in results)
     return "".join(f"{line}\n" for line in lines)
 
 
 def isolation_json(results: Sequence[tuple[str, IsolationResult]]) -> str:
-    """The same for programs."""
+    """The results of labs by name, as JSON."""
     labs = [{"lab": name, **asdict(result)} for name, result in results]
     return json.dumps({"version": 1, "labs": labs}, indent=2) + "\n"
 

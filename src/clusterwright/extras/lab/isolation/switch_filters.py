@@ -1,8 +1,8 @@
-"""The rendered lists of switches in the kernel: read by the proof's parsers, written as nftables rules.
+"""The rendered lists of switches in the kernel, parsed by the proof's readers and written as nftables rules.
 
-No kernel here runs EOS, FBOSS or SONiC. The meaning of their lists is read from their text, as `verify` reads it, and
-applies at the interface that plays the switch's port: at ingress and egress of the device, without connection tracking,
-so that bridged packets and fragments are judged one by one as a chip does.
+The lab does not run EOS, FBOSS or SONiC. The meaning of their lists is read from their text, as in `verify`, and
+applied at the interface of the switch's port: at ingress and egress, without connection tracking, so that bridged
+packets and fragments are filtered one by one, as in a chip.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _UNDERSTOOD = frozenset({FAMILY, PROTO, FRAGMENT, SRC, DST, DPORT, SPORT, ICMP, 
 def load(namespace: str, name: str, interfaces: Sequence[str], hook: str, ruleset: Ruleset) -> None:
     """Put a list on interfaces of a namespace; ``hook`` is ``ingress`` or ``egress``, ``name`` names the chain.
 
-    Raises ClusterwrightError for a list that the kernel cannot hold.
+    Raises ClusterwrightError for a list without an equivalent in the kernel.
     """
     text = "".join(f"{line}\n" for line in nft_lines(name, interfaces, hook, ruleset))
     with inside(namespace):
@@ -59,9 +59,9 @@ def load(namespace: str, name: str, interfaces: Sequence[str], hook: str, rulese
 
 
 def nft_lines(name: str, interfaces: Sequence[str], hook: str, ruleset: Ruleset) -> Iterator[str]:
-    """A list as an nftables file. Raises ClusterwrightError for a rule that no packet on a wire can match.
+    """A list as an nftables file. Raises ClusterwrightError for a rule without an equivalent.
 
-    SONiC asks the tables of a port one by one, and each may end a packet: they are base chains one after the other.
+    SONiC applies the tables of a port in order, and each may drop a packet: they are consecutive base chains.
     """
     devices = ", ".join(f'"{interface}"' for interface in interfaces)
     yield f"table netdev {TABLE} {{"
@@ -86,10 +86,8 @@ def _rule(rule: Rule) -> Iterator[str]:
 
 
 def _terms(box: Box, version: int) -> Iterator[str]:
-    """The matches for one IP version: one of them, or two where a packet may be whole or a first fragment."""
-    limited = {
-        field_index for field_index, (ranges, whole) in enumerate(zip(box, WHOLE, strict=True)) if ranges != whole
-    }
+    """The matches for one IP version: one, or two for whole packets and first fragments."""
+    limited = {index for index, ranges in enumerate(box) if ranges != WHOLE[index]}
     if limited - _UNDERSTOOD:
         raise ClusterwrightError("a switch's list matches on what a switch does not know")
     ip = "ip" if version == 4 else "ip6"
@@ -113,13 +111,13 @@ def _terms(box: Box, version: int) -> Iterator[str]:
         words.append(f"{name} type {_numbers(box[ICMP])}")
     text = " ".join(words)
     if FRAGMENT not in limited or ports or {FLAGS, ICMP} & limited:
-        yield text  # ports, flags and types are never found in a later fragment
+        yield text  # a later fragment has no ports, flags or types
     else:
         yield from _fragment_terms(text, box, version)
 
 
 def _fragment_terms(text: str, box: Box, version: int) -> Iterator[str]:
-    """The matches ``text`` for later fragments alone, or for all other packets."""
+    """The matches ``text`` for later fragments only, or for all other packets."""
     if box[FRAGMENT] == _LATER:
         yield f"{text} {'ip frag-off & 0x1fff != 0' if version == 4 else 'frag frag-off != 0'}"
     elif box[FRAGMENT] != _NOT_LATER:

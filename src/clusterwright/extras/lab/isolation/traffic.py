@@ -1,4 +1,4 @@
-"""Sending probes and seeing which arrive: raw sockets, which the kernel feeds behind its packet filter."""
+"""Exchange of probes over raw sockets, which receive packets after the kernel's packet filter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clusterwright.extras.lab.namespaces import inside
 from clusterwright.extras.lab.twin import interface_name
 
 _BUFFER_BYTES = 32 << 20
-_AT_ONCE = 128  # packets between two looks at what has arrived
+_AT_ONCE = 128  # packets sent between two reads
 _QUIET_S = 0.25
 _MOST_BYTES = 4096
 _PROTOCOLS = {4: (TCP, UDP, ICMP4), 6: (TCP, UDP, ICMP6)}
@@ -27,8 +27,8 @@ _ETHERTYPES = {4: 0x0800, 6: 0x86DD}
 
 
 @dataclass(slots=True)
-class Seen:
-    """Arrived probes by number, and those whose connection the receiver's kernel refused, as the sender observes."""
+class ObservedProbes:
+    """Numbers of arrived probes, and of probes with a refusal from the receiver's kernel back at the sender."""
 
     arrived: set[int] = field(default_factory=set)
     refused: set[int] = field(default_factory=set)
@@ -45,9 +45,9 @@ class StageSockets:
         self._frames: dict[str, socket.socket] = {}
         self._links = _hardware_addresses(stage)
 
-    def exchange(self, probes: Iterable[Probe]) -> Seen:
-        """Send probes one after the other, and watch until nothing arrives any more."""
-        seen = Seen()
+    def exchange(self, probes: Iterable[Probe]) -> ObservedProbes:
+        """Send probes one after the other, and read until no more packets arrive."""
+        seen = ObservedProbes()
         sent = {}
         for count, probe in enumerate(probes, start=1):
             sent[probe.number] = probe
@@ -59,7 +59,7 @@ class StageSockets:
         return seen
 
     def open(self) -> None:
-        """Make the sockets of every namespace."""
+        """Open the sockets of every namespace."""
         for member in self.stage.members:
             if (member.namespace, 4) in self._senders:
                 continue
@@ -98,23 +98,23 @@ class StageSockets:
             end = socket.inet_ntop(family, packet.target.to_bytes(size, "big"))
             try:
                 self._senders[sender.namespace, packet.version].sendto(text, (end, 0))
-            except OSError:  # the sender's own filter says no, or an answer to an earlier packet
+            except OSError:  # refused by the sender's own filter, or an ICMP error for an earlier packet
                 continue
 
     def _hop(self, sender: Member, receiver: Member) -> tuple[bytes, bytes]:
-        """Hardware addresses of the next machine on the way and of the sender."""
+        """Hardware addresses of the next hop and of the sender."""
         source_mac = self._links[sender.namespace][sender.interface]
-        cable, other = sender.cable, receiver.cable
+        cable, receiver_cable = sender.cable, receiver.cable
         if cable is None:
             raise ValueError(f"{sender.name} stands outside")
         switch = self.stage.twin.view_of[cable.b.device]
-        if switch.shares_subnet and other is not None and other.b.device == cable.b.device:
+        if switch.shares_subnet and receiver_cable is not None and receiver_cable.b.device == cable.b.device:
             return self._links[receiver.namespace][receiver.interface], source_mac
         links = self._links[self.stage.twin.namespace(cable.b.device)]
         return links["hosts" if switch.shares_subnet else interface_name(cable.b.port)], source_mac
 
-    def _watch(self, sent: Mapping[int, Probe], seen: Seen, wait_s: float) -> bool:
-        """Read arrived packets; False after a while without any."""
+    def _watch(self, sent: Mapping[int, Probe], seen: ObservedProbes, wait_s: float) -> bool:
+        """Read arrived packets; False after ``wait_s`` without any."""
         ready = self._selector.select(wait_s)
         for key, _ in ready:
             receiver, where, version, protocol = key.data
@@ -128,32 +128,36 @@ class StageSockets:
         return bool(ready)
 
     def _note(
-        self, sent: Mapping[int, Probe], seen: Seen, *, where: str, version: int, protocol: int, text: bytes
+        self, sent: Mapping[int, Probe], seen: ObservedProbes, *, where: str, version: int, protocol: int, text: bytes
     ) -> None:
         number = number_in(text)
         probe = sent.get(number) if number is not None else None
         if probe is not None and number is not None:
             packet = probe.trip.packet
             kind = text[0] if protocol in {ICMP4, ICMP6} else packet.icmp
-            if (probe.trip.receiver.namespace, packet.version, packet.protocol, packet.icmp) == (
-                where,
-                version,
-                protocol,
-                kind,
-            ):
+            expected = (probe.trip.receiver.namespace, packet.version, packet.protocol, packet.icmp)
+            if expected == (where, version, protocol, kind):
                 seen.arrived.add(number)
-        elif protocol == TCP and (reset := reset_of(text)) is not None:
-            distance = reset[2] - SEQUENCE
-            asked = sent.get(distance // SPACE)
-            if asked is not None and asked.trip.sender.namespace == where:
-                packet = asked.trip.packet
-                if (packet.dport, packet.sport, packet.flags) == (reset[0], reset[1], SYN):
-                    seen.refused.add(asked.number)
+        elif protocol == TCP:
+            self._note_reset(sent, seen, where, text)
+
+    def _note_reset(self, sent: Mapping[int, Probe], seen: ObservedProbes, where: str, text: bytes) -> None:
+        """Record the refusal of a connection, if ``text`` is one of a sent probe."""
+        reset = reset_of(text)
+        if reset is None:
+            return
+        sport, dport, acknowledged = reset
+        request = sent.get((acknowledged - SEQUENCE) // SPACE)
+        if request is None or request.trip.sender.namespace != where:
+            return
+        packet = request.trip.packet
+        if (packet.dport, packet.sport, packet.flags) == (sport, dport, SYN):
+            seen.refused.add(request.number)
 
 
 @contextmanager
 def listening(stage: Stage) -> Iterator[StageSockets]:
-    """Within, packets can be sent and seen in all namespaces of a stage."""
+    """Open sockets in all namespaces of a stage."""
     traffic = StageSockets(stage)
     try:
         traffic.open()

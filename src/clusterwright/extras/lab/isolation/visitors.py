@@ -1,5 +1,7 @@
-"""Temporary additions to a running twin while packets are sent: hosts without an image, the outside, the IP version
-that the fabric does not carry, paths to addresses without a route."""
+"""Temporary additions to a running twin for an exchange of packets.
+
+Hosts without an image, the outside, the IP version missing on the fabric, and routes to unrouted addresses.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,7 @@ from contextlib import contextmanager
 
 from clusterwright.child_environment import child_environment
 from clusterwright.extras.lab.isolation import switch_filters
-from clusterwright.extras.lab.isolation.members import OUTSIDE_NAME, Member, Stage
-from clusterwright.extras.lab.isolation.ways import (
+from clusterwright.extras.lab.isolation.member_routes import (
     LINKS,
     ROUTE_PROTOCOL,
     TWIN_PREFIX,
@@ -19,6 +20,7 @@ from clusterwright.extras.lab.isolation.ways import (
     lead_everywhere,
     link_end,
 )
+from clusterwright.extras.lab.isolation.members import OUTSIDE_NAME, Member, Stage
 from clusterwright.extras.lab.namespaces import inside, namespaces_named, remove_namespaces, run_ip
 from clusterwright.extras.lab.twin import Twin, interface_name
 from clusterwright.packets.phrases import address
@@ -40,7 +42,7 @@ net.ipv6.icmp.ratelimit=0
 
 @contextmanager
 def visiting(stage: Stage) -> Iterator[None]:
-    """Within, every member of a stage is there and can be reached, as far as no filter stops it."""
+    """Add every member of a stage to the twin, reachable except for filters."""
     clear(stage.twin)
     try:
         visitors = {member.namespace for member in stage.members if not member.is_real}
@@ -67,7 +69,7 @@ def visiting(stage: Stage) -> Iterator[None]:
 
 
 def clear(twin: Twin) -> None:
-    """Remove the additions of visitors, those of a killed command too. Raises ClusterwrightError."""
+    """Remove all additions, also those of a killed command. Raises ClusterwrightError."""
     lab_namespaces = {twin.namespace(name) for name in (*twin.view_of, *(node.name for node in twin.nodes))}
     for name in namespaces_named(twin.namespace("")):
         if name not in lab_namespaces:
@@ -80,7 +82,7 @@ def clear(twin: Twin) -> None:
                 check=False,
                 env=child_environment(),
             )
-        # A visitor that comes again has another hardware address.
+        # A host added again has another hardware address.
         subprocess.run(
             ["ip", "-n", name, "neighbour", "flush", "all"], capture_output=True, check=False, env=child_environment()
         )
@@ -91,7 +93,7 @@ def clear(twin: Twin) -> None:
                 check=False,
                 env=child_environment(),
             )
-            # A packet of an earlier matrix would count as the request that one of the next answers.
+            # A packet of an earlier matrix would count as the request for an answer in the next.
             subprocess.run(["conntrack", "-F"], capture_output=True, check=True, env=child_environment())
         if twin.version == 4:
             subprocess.run(
@@ -100,10 +102,10 @@ def clear(twin: Twin) -> None:
                 check=False,
                 env=child_environment(),
             )
-    other = 10 - twin.version
+    other_version = 10 - twin.version
     for node in twin.nodes:
         subprocess.run(
-            ["ip", f"-{other}", "-n", twin.namespace(node.name), "address", "flush", "scope", "global"],
+            ["ip", f"-{other_version}", "-n", twin.namespace(node.name), "address", "flush", "scope", "global"],
             capture_output=True,
             check=False,
             env=child_environment(),
@@ -111,12 +113,9 @@ def clear(twin: Twin) -> None:
 
 
 def load_lists(stage: Stage) -> int:
-    """Put the switches' lists on their ports, and a management port's own on it; how many ports have one."""
+    """Load the lists of switch ports and management ports; the number of ports with one."""
     count = 0
-    links: dict[tuple[str, int], int] = {}
-    for border in stage.borders:
-        link = border_links(stage)[border.switch]
-        links |= {(border.name, 0): link, (border.name, 1): link}
+    links = border_links(stage)
     for number, port_filter in enumerate(stage.lists):
         namespace = stage.twin.namespace(port_filter.device)
         if port_filter.what == HOSTS:
@@ -126,10 +125,10 @@ def load_lists(stage: Stage) -> int:
                 switch_filters.load(namespace, f"hosts{number}", names, "ingress", port_filter.ruleset)
                 count += len(names)
         elif port_filter.what in {BORDER_IN, BORDER_OUT}:
-            filtered_border = next((b for b in stage.borders if port_filter in (b.inward, b.outward)), None)
-            if filtered_border is not None:
+            filtered = [border for border in stage.borders if port_filter in (border.inward, border.outward)]
+            if filtered:
                 hook = "ingress" if port_filter.what == BORDER_IN else "egress"
-                name = f"out{links[filtered_border.name, 0]}"
+                name = f"out{links[filtered[0].switch]}"
                 switch_filters.load(namespace, f"border{number}", [name], hook, port_filter.ruleset)
                 count += 1
     for member in stage.members:
@@ -145,7 +144,7 @@ def _switch_ports(stage: Stage) -> set[tuple[str, str]]:
 
 
 def _attach(twin: Twin, member: Member) -> None:
-    """Cable a host without an image to its switch, and give every host an address of the other version."""
+    """Cable a host without an image to its switch, and add an address of the other IP version to every host."""
     cable = member.cable
     if cable is None:
         return
@@ -167,10 +166,10 @@ def _attach(twin: Twin, member: Member) -> None:
             f"addr add {interface_address} dev {member.interface}{nodad}\nlink set {member.interface} up\n",
             member.namespace,
         )
-    other = 10 - twin.version
-    text = address(other, member.addresses[other])
-    nodad = " nodad" if other == 6 else ""
-    run_ip(f"addr add {text}/{host_bits(other)} dev {member.interface}{nodad}\n", member.namespace)
+    other_version = 10 - twin.version
+    text = address(other_version, member.addresses[other_version])
+    nodad = " nodad" if other_version == 6 else ""
+    run_ip(f"addr add {text}/{host_bits(other_version)} dev {member.interface}{nodad}\n", member.namespace)
 
 
 def _join_outside(stage: Stage) -> None:

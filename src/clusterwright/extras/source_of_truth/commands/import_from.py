@@ -26,7 +26,7 @@ _EXIT_DIFFERENT = 1
 def import_from(
     kind: str, *, spec: Path, url: str, token_file: Path | None, site: str | None, connections: int, check: bool
 ) -> int:
-    """Takes what a NetBox or Nautobot server has of the devices of SPEC into the files beside it.
+    """Imports the data of a NetBox or Nautobot server on the devices of SPEC into the files beside it.
 
     Rack units, addresses of ports and loopbacks go into the allocation file, so that they stay; serial numbers, asset
     tags, MAC addresses, GUIDs and cable labels into the overlay file. Nothing is changed on the server.

@@ -53,13 +53,13 @@ def sync(
     kind: str, *, spec: Path, url: str, token_file: Path | None, site: str | None, pod: str | None, connections: int,
     dry_run: bool, form: str,
 ) -> int:  # fmt: skip
-    """Compares what a NetBox or Nautobot server has of SPEC with the plan, and makes it so.
+    """Compares the objects of SPEC on a NetBox or Nautobot server with the plan, and updates them.
 
-    Devices, interfaces, cables, prefixes and addresses that it makes carry the tag `clusterwright-CLUSTER`. What does
-    not carry it is neither changed nor taken away.
+    Devices, interfaces, cables, prefixes and addresses created by it carry the tag `clusterwright-CLUSTER`. Objects
+    without the tag are neither changed nor deleted.
 
-    Exit status: 0 the server has what is planned, 1 would change (--dry-run) or some objects were refused, 2 could not
-    run or stopped.
+    Exit status: 0 the server is as planned, 1 would change (--dry-run) or some objects were refused, 2 could not run or
+    stopped.
     """
     from clusterwright.cli.planning import sound_plan
     from clusterwright.extras.source_of_truth.client import Client
@@ -80,7 +80,7 @@ def sync(
 
 
 def bring(
-    server: ServerObjects, difference: ServerDifference, wanted: str, *, dry_run: bool, form: str = "text"
+    server: ServerObjects, difference: ServerDifference, planned_state: str, *, dry_run: bool, form: str = "text"
 ) -> int:
     """Show the difference and, without ``dry_run``, apply it."""
     from clusterwright.extras.source_of_truth.applying import Done, apply, failure_lines
@@ -91,7 +91,7 @@ def bring(
     if dry_run or not difference:
         if form == "json":
             click.echo(sync_text(system, difference, Done()))
-        progress(f"{system.title} would change." if difference else f"{system.title} has {wanted}.")
+        progress(f"{system.title} would change." if difference else f"{system.title} has {planned_state}.")
         return _EXIT_DIFFERENT if difference else 0
     done = apply(server, difference, lambda table: progress(f"done: {table}"))
     if form == "json":

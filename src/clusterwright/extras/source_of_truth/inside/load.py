@@ -68,9 +68,9 @@ class Loading:
 
     def _model(self, name: str) -> Any:
         app, _, plural = self._tables[name]["endpoint"].partition("/")
-        wanted = plural.replace("-", "")
+        model_name = plural.replace("-", "")
         for model in apps.get_app_config(app).get_models():
-            if wanted in (model._meta.model_name, str(model._meta.verbose_name_plural).lower().replace(" ", "")):
+            if model_name in (model._meta.model_name, str(model._meta.verbose_name_plural).lower().replace(" ", "")):
                 return model
         raise SystemExit(f"This server keeps no {plural}.")
 

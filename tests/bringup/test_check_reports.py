@@ -10,9 +10,9 @@ from tests.bringup.simulated_counters import Fault, query_errors
 from tests.compare.variants import inventory
 from tests.plans import plan_of
 
+from clusterwright.extras.bringup.check_bandwidth import check_bandwidth
+from clusterwright.extras.bringup.check_counters import check_counters, read_ibqueryerrors
 from clusterwright.extras.bringup.command import bringup
-from clusterwright.extras.bringup.judge_bandwidth import judge_bandwidth
-from clusterwright.extras.bringup.judge_counters import judge_counters, read_ibqueryerrors
 from clusterwright.extras.bringup.steps import AcceptanceLimits
 from clusterwright.extras.bringup.verdict import UnreadableReportError
 from clusterwright.plan.chips import chip_ports
@@ -48,7 +48,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_each_port_is_judged_by_its_own_cable(reported: str) -> None:
     plan = plan_of("lab-ib")
-    found = {verdict.subject: verdict for verdict in judge_counters(plan, None, reported, "x", LIMITS).verdicts}
+    found = {verdict.subject: verdict for verdict in check_counters(plan, None, reported, "x", LIMITS).verdicts}
     failed = {subject for subject, verdict in found.items() if not verdict.holds}
     uplinks = [c for c in plan.cables_of["leaf-s00-00"] if c.a.device == "leaf-s00-00" and c.tier == 1]
     assert failed == {f"leaf-s00-00 {uplinks[0].a.port}", "gpu-s00r00n0 be2", "gpu-s01r00n0 be1"}
@@ -60,9 +60,9 @@ def test_each_port_is_judged_by_its_own_cable(reported: str) -> None:
 
 
 def test_a_group_answers_for_its_own_ports(reported: str) -> None:
-    judgement = judge_counters(plan_of("lab-ib"), "s01", reported, "x", LIMITS)
-    assert [verdict.subject for verdict in judgement.verdicts] == ["gpu-s01r00n0 be1"]
-    assert judgement.summary == "1,408 ports checked, 1 beyond limits; 4 more with counts lie outside s01"
+    checked = check_counters(plan_of("lab-ib"), "s01", reported, "x", LIMITS)
+    assert [verdict.subject for verdict in checked.verdicts] == ["gpu-s01r00n0 be1"]
+    assert checked.summary == "1,408 ports checked, 1 beyond limits; 4 more with counts lie outside s01"
 
 
 def test_the_command_fails_with_device_and_cable(reported: str, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_half_a_report_is_no_report(reported: str) -> None:
 
 def test_a_stranger_is_named() -> None:
     line = "   GUID 0x98039b0300a1b2c3 port 1: [SymbolErrorCounter == 1]\n"
-    (verdict,) = judge_counters(plan_of("lab-ib"), None, line + SUMMARY, "x", LIMITS).verdicts
+    (verdict,) = check_counters(plan_of("lab-ib"), None, line + SUMMARY, "x", LIMITS).verdicts
     assert not verdict.holds
     assert "0x98039b0300a1b2c3" in verdict.reasons[0]
 
@@ -91,7 +91,7 @@ def test_a_stranger_is_named() -> None:
 def test_pairs_are_judged_by_their_links() -> None:
     plan = plan_of("lab-ib")
     text = (DATA / "ib_write_bw.txt").read_text()
-    good, slow, dead = judge_bandwidth(plan, None, text, "x", LIMITS).verdicts
+    good, slow, dead = check_bandwidth(plan, None, text, "x", LIMITS).verdicts
     assert good.holds
     assert good.remarks == ("394.40 Gb/s",)
     assert slow.reasons[0].startswith("196.98 Gb/s, at least 385.6 Gb/s (97% of 400 Gb/s × 4096 / (4096 + 26)")
@@ -101,7 +101,7 @@ def test_pairs_are_judged_by_their_links() -> None:
 
 def test_pairs_that_nobody_measured_are_missing() -> None:
     text = (DATA / "ib_write_bw.txt").read_text()
-    verdicts = judge_bandwidth(plan_of("lab-ib"), "s00", text, "x", LIMITS).verdicts
+    verdicts = check_bandwidth(plan_of("lab-ib"), "s00", text, "x", LIMITS).verdicts
     assert sum(verdict.reasons == ("was not measured",) for verdict in verdicts) == 8 * 28 - 3
 
 
@@ -116,7 +116,7 @@ def test_pairs_that_nobody_measured_are_missing() -> None:
 )
 def test_what_cannot_be_judged_is_refused(text: str, why: str) -> None:
     with pytest.raises(UnreadableReportError, match=why):
-        judge_bandwidth(plan_of("lab-ib"), None, text, "x", LIMITS)
+        check_bandwidth(plan_of("lab-ib"), None, text, "x", LIMITS)
 
 
 def test_several_reports_after_one_option(tmp_path: Path) -> None:

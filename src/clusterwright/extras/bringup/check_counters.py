@@ -1,4 +1,4 @@
-"""ibqueryerrors read and judged: each port with the device, port and cable that the plan knows it by."""
+"""Check the output of ibqueryerrors: each port with its device, port and cable in the plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from clusterwright.extras.bringup.rates import SIDE_EFFECTS, CounterLimit, by_speed
 from clusterwright.extras.bringup.steps import AcceptanceLimits
-from clusterwright.extras.bringup.verdict import Judgement, Measurement, UnreadableReportError
+from clusterwright.extras.bringup.verdict import CheckedReport, Measurement, UnreadableReportError
 from clusterwright.plan.chips import chip_ports, chips_of
 from clusterwright.plan.model import Cable, Plan
 
@@ -17,13 +17,13 @@ TOOL = "ibqueryerrors"
 _PORT = re.compile(r"^\s+GUID 0x([0-9a-f]+) port (\d+):(.*)$")
 _COUNTER = re.compile(r"\[(\w+) == (\d+)")
 _CHECKED = re.compile(r"^##\s+(\d+) ports checked", re.MULTILINE)
-# Data counters (--data, --counters) say how much was carried, which is no error.
+# Data counters (--data, --counters) count traffic, not errors.
 _DATA = re.compile(r"^Port(Unicast|Multicast)?(Xmit|Rcv)(Data|Pkts)$|^Port(Unicast|Multicast)(Xmit|Rcv)Pkts$")
 
 
 @dataclass(frozen=True, slots=True)
 class PortReport:
-    """A port as ibqueryerrors names it: a switch chip's node GUID or an adapter's port GUID, and its counters."""
+    """A port in the output: the node GUID of a switch chip or the port GUID of an adapter, and its counters."""
 
     guid: int
     port: int
@@ -32,7 +32,7 @@ class PortReport:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The port at a GUID and port number; ``cable`` None inside a director and at unused ports."""
+    """The port at a GUID and port number; ``cable`` is None inside a director and at unused ports."""
 
     device: str
     label: str
@@ -41,7 +41,7 @@ class _Place:
 
 
 def read_ibqueryerrors(text: str, name: str) -> tuple[tuple[PortReport, ...], int]:
-    """The ports in the output, and how many were checked. Raises UnreadableReportError when its summary is missing."""
+    """The ports in the output, and the number of checked ones. Raises UnreadableReportError for a missing summary."""
     checked = _CHECKED.search(text)
     if checked is None:
         raise UnreadableReportError(
@@ -56,8 +56,8 @@ def read_ibqueryerrors(text: str, name: str) -> tuple[tuple[PortReport, ...], in
     return tuple(reports), int(checked[1])
 
 
-def judge_counters(plan: Plan, group: str | None, text: str, name: str, limits: AcceptanceLimits) -> Judgement:
-    """Verdicts on the ports of ``group`` (None: of every InfiniBand fabric) that ibqueryerrors reported.
+def check_counters(plan: Plan, group: str | None, text: str, name: str, limits: AcceptanceLimits) -> CheckedReport:
+    """Verdicts on the reported ports of ``group`` (None: of every InfiniBand fabric).
 
     ``name`` is the file's. Raises UnreadableReportError.
     """
@@ -82,7 +82,7 @@ def judge_counters(plan: Plan, group: str | None, text: str, name: str, limits: 
             verdicts.append(_verdict(report, place, bounds[place.speed_gbps]))
     wrong = sum(not verdict.holds for verdict in verdicts)
     elsewhere = f"; {outside:,} more with counts lie outside {group}" if outside else ""
-    return Judgement(TOOL, f"{checked:,} ports checked, {wrong:,} beyond limits{elsewhere}", tuple(verdicts))
+    return CheckedReport(TOOL, f"{checked:,} ports checked, {wrong:,} beyond limits{elsewhere}", tuple(verdicts))
 
 
 def _verdict(report: PortReport, place: _Place, bounds: Mapping[str, CounterLimit]) -> Measurement:

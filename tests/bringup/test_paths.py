@@ -9,12 +9,12 @@ import pytest
 from tests.plans import plan_of, plan_with
 
 from clusterwright.extras.bringup.acceptance import acceptance_plans
-from clusterwright.extras.bringup.judge_bandwidth import judge_bandwidth
+from clusterwright.extras.bringup.check_bandwidth import check_bandwidth
 from clusterwright.extras.bringup.matrix import across
+from clusterwright.extras.bringup.paths import CabledPaths, busiest
 from clusterwright.extras.bringup.steps import AcceptanceLimits, Step
 from clusterwright.extras.bringup.traffic_steps import ring_share
 from clusterwright.extras.bringup.unit import BringupUnit, unit_of
-from clusterwright.extras.bringup.ways import CabledPaths, busiest
 from clusterwright.plan.model import Plan
 
 TWO_TO_ONE = """fabrics:
@@ -57,7 +57,7 @@ def test_no_two_tests_of_a_round_can_meet(overlay: str, tmp_path: Path) -> None:
     assert len(rounds) == 8, "eight NICs of a node are on one switch"
     for tests in rounds:
         for one, other in combinations(tests, 2):
-            assert not one.way.hops & other.way.hops
+            assert not one.path.hops & other.path.hops
             assert {one.server, one.client}.isdisjoint({other.server, other.client}) or one.near != other.near
     assert {frozenset((t.near.switch, t.far.switch)) for tests in rounds for t in tests} == {
         frozenset(("rtsw-p00r00", "rtsw-p00r01"))
@@ -110,7 +110,7 @@ def test_a_slow_link_is_found_and_a_pair_is_judged_by_its_own_way(tmp_path: Path
     plan = plan_with(tmp_path, "lab-roce", SLOW_UPLINKS)
     text = report(195.0, "gpu-p00r00n0", "gpu-p00r01n0") + report(195.0, "gpu-p00r00n0", "gpu-p00r00n1")
     text += report(99.0, "gpu-p00r00n1", "gpu-p00r01n1")
-    verdicts = judge_bandwidth(plan, None, text, "perftest", AcceptanceLimits()).verdicts
+    verdicts = check_bandwidth(plan, None, text, "perftest", AcceptanceLimits()).verdicts
     assert [verdict.holds for verdict in verdicts] == [True, False, False]
 
 
@@ -118,7 +118,7 @@ def test_a_nic_out_of_service_is_not_asked_for(tmp_path: Path) -> None:
     overlay = "exceptions:\n  - {device: gpu-p00r00n0, port: be3, state: out-of-service, reason: broken cage}\n"
     plan = plan_with(tmp_path, "lab-roce", overlay)
     assert len(unit(plan, "p00").nics["gpu-p00r00n0"]) == 7
-    missing = judge_bandwidth(
+    missing = check_bandwidth(
         plan, "p00", report(390, "gpu-p00r00n0", "gpu-p00r00n1"), "perftest", AcceptanceLimits()
     ).verdicts
     assert not [v for v in missing if "gpu-p00r00n0 mlx5_3" in v.subject]

@@ -1,4 +1,4 @@
-"""perftest's bandwidth reports read and judged pair by pair."""
+"""Check bandwidth reports of perftest, pair by pair."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import chain
 
 from clusterwright.extras.bringup.matrix import Test, across, tests_of, together
+from clusterwright.extras.bringup.paths import CabledPaths
 from clusterwright.extras.bringup.rates import payload_rate
 from clusterwright.extras.bringup.steps import AcceptanceLimits
 from clusterwright.extras.bringup.traffic_steps import pair_threshold
 from clusterwright.extras.bringup.unit import RDMA, unit_of
-from clusterwright.extras.bringup.verdict import Judgement, Measurement, UnreadableReportError
-from clusterwright.extras.bringup.ways import CabledPaths
+from clusterwright.extras.bringup.verdict import CheckedReport, Measurement, UnreadableReportError
 from clusterwright.intent.node_nics import HostNic, nics_of
 from clusterwright.plan.model import Plan
 
@@ -29,15 +29,15 @@ Nic = tuple[str, str]  # node, verbs device
 
 @dataclass(frozen=True, slots=True)
 class PairReport:
-    """One client's result: the average over the largest messages it sent; None when it wrote no result."""
+    """One client's result: the average over its largest messages; None without a result."""
 
-    one: Nic
-    other: Nic
+    first: Nic
+    second: Nic
     average_gbps: float | None
 
 
 def read_perftest(text: str, name: str) -> tuple[PairReport, ...]:
-    """The pairs in the output of all clients. Raises UnreadableReportError: no pairs, or rates in another unit."""
+    """The pairs in the output of all clients. Raises UnreadableReportError: no pairs, or another unit."""
     reports: list[PairReport] = []
     largest = -1
     for number, line in enumerate(text.splitlines(), 1):
@@ -49,7 +49,7 @@ def read_perftest(text: str, name: str) -> tuple[PairReport, ...]:
             raise UnreadableReportError(f"{name}:{number}: rates are in {header[2]}. Run the test with --report_gbits.")
         elif row is not None and reports and int(row[1]) > largest:
             largest = int(row[1])
-            reports[-1] = PairReport(reports[-1].one, reports[-1].other, float(row[2]))
+            reports[-1] = PairReport(reports[-1].first, reports[-1].second, float(row[2]))
     if not reports:
         raise UnreadableReportError(
             f"{name}: no line says `# pair NODE DEVICE NODE DEVICE`. Run the clients as the plan's commands do."
@@ -57,57 +57,57 @@ def read_perftest(text: str, name: str) -> tuple[PairReport, ...]:
     return tuple(reports)
 
 
-def judge_bandwidth(plan: Plan, group: str | None, text: str, name: str, limits: AcceptanceLimits) -> Judgement:
-    """Verdicts on every pair reported and, with a group, on every pair of its rounds that is missing.
+def check_bandwidth(plan: Plan, group: str | None, text: str, name: str, limits: AcceptanceLimits) -> CheckedReport:
+    """Verdicts on every reported pair and, with a group, on every missing pair of its rounds.
 
-    Raises UnreadableReportError, also for pairs that the plan does not have.
+    Raises UnreadableReportError, also for pairs outside of the plan.
     """
     reports = read_perftest(text, name)
-    ways: dict[str, CabledPaths] = {}
-    verdicts = [_verdict(plan, report, name, limits, ways) for report in reports]
-    measured = {frozenset((report.one, report.other)) for report in reports}
+    paths: dict[str, CabledPaths] = {}
+    verdicts = [_verdict(plan, report, name, limits, paths) for report in reports]
+    measured = {frozenset((report.first, report.second)) for report in reports}
     if group is not None:
         verdicts += [
-            Measurement(tool=TOOL, subject=_label(one, other), cable="", reasons=("was not measured",))
-            for one, other in _expected(plan, group)
-            if frozenset((one, other)) not in measured
+            Measurement(tool=TOOL, subject=_label(first, second), cable="", reasons=("was not measured",))
+            for first, second in _expected(plan, group)
+            if frozenset((first, second)) not in measured
         ]
     wrong = sum(not verdict.holds for verdict in verdicts)
-    return Judgement(TOOL, f"{len(measured):,} pairs measured, {wrong:,} too slow or missing", tuple(verdicts))
+    return CheckedReport(TOOL, f"{len(measured):,} pairs measured, {wrong:,} too slow or missing", tuple(verdicts))
 
 
 def _expected(plan: Plan, group: str) -> Iterator[tuple[Nic, Nic]]:
     for unit in unit_of(plan, group):
-        ways = CabledPaths(plan, unit.fabric.name)
+        paths = CabledPaths(plan, unit.fabric.name)
         tests: list[Test] = []
-        for one, other in chain.from_iterable(together(unit)):
-            tests += tests_of(unit, ways, one, other)
-        for test in chain(tests, *across(unit, ways)):
+        for first, second in chain.from_iterable(together(unit)):
+            tests += tests_of(unit, paths, first, second)
+        for test in chain(tests, *across(unit, paths)):
             yield (test.server, str(test.near.rdma_device)), (test.client, str(test.far.rdma_device))
 
 
 def _verdict(
-    plan: Plan, report: PairReport, name: str, limits: AcceptanceLimits, ways: dict[str, CabledPaths]
+    plan: Plan, report: PairReport, name: str, limits: AcceptanceLimits, paths: dict[str, CabledPaths]
 ) -> Measurement:
-    one, other = (_nic(plan, nic, name) for nic in (report.one, report.other))
-    if one.fabric.name != other.fabric.name or one.rail != other.rail:
-        raise UnreadableReportError(f"{name}: {_label(report.one, report.other)} are not on one rail of one fabric.")
-    cables = f"{_cable(report.one[0], one)}; {_cable(report.other[0], other)}"
-    label = _label(report.one, report.other)
+    first, second = (_nic(plan, nic, name) for nic in (report.first, report.second))
+    if first.fabric.name != second.fabric.name or first.rail != second.rail:
+        raise UnreadableReportError(f"{name}: {_label(report.first, report.second)} are not on one rail of one fabric.")
+    cables = f"{_cable(report.first[0], first)}; {_cable(report.second[0], second)}"
+    label = _label(report.first, report.second)
     if report.average_gbps is None:
         return Measurement(tool=TOOL, subject=label, cable=cables, reasons=("wrote no result",))
-    speed = min(_speed(plan, report.one[0], one), _speed(plan, report.other[0], other))
-    if one.fabric.name not in ways:
-        ways[one.fabric.name] = CabledPaths(plan, one.fabric.name)
-    speed = min(speed, ways[one.fabric.name].way(one.switch, other.switch).slowest_gbps or speed)
-    asked = pair_threshold(payload_rate(one.fabric, speed, one.version), limits)
+    speed = min(_speed(plan, report.first[0], first), _speed(plan, report.second[0], second))
+    if first.fabric.name not in paths:
+        paths[first.fabric.name] = CabledPaths(plan, first.fabric.name)
+    speed = min(speed, paths[first.fabric.name].path(first.switch, second.switch).slowest_gbps or speed)
+    threshold = pair_threshold(payload_rate(first.fabric, speed, first.version), limits)
     measured = f"{report.average_gbps:.2f} Gb/s"
-    if report.average_gbps < asked.value:
+    if report.average_gbps < threshold.value:
         return Measurement(
             tool=TOOL,
             subject=label,
             cable=cables,
-            reasons=(f"{measured}, at least {asked.value:g} Gb/s ({asked.formula})",),
+            reasons=(f"{measured}, at least {threshold.value:g} Gb/s ({threshold.formula})",),
         )
     return Measurement(tool=TOOL, subject=label, cable=cables, reasons=(), remarks=(measured,))
 
@@ -122,12 +122,15 @@ def _nic(plan: Plan, nic: Nic, name: str) -> HostNic:
 
 
 def _speed(plan: Plan, node: str, nic: HostNic) -> int:
-    return next(c.speed_gbps for c in plan.cables_of[node] if c.a.device == node and c.a.port == nic.interface)
+    for cable in plan.cables_of[node]:
+        if (cable.a.device, cable.a.port) == (node, nic.interface):
+            return cable.speed_gbps
+    raise AssertionError("every RDMA NIC has a cable")
 
 
 def _cable(node: str, nic: HostNic) -> str:
     return f"{node} {nic.interface} – {nic.switch} {nic.switch_port}"
 
 
-def _label(one: Nic, other: Nic) -> str:
-    return f"{one[0]} {one[1]} – {other[0]} {other[1]}"
+def _label(first: Nic, second: Nic) -> str:
+    return f"{first[0]} {first[1]} – {second[0]} {second[1]}"

@@ -1,4 +1,4 @@
-"""Paths to every member of a stage: routes that the twin lacks, for the other IP version and to networks outside."""
+"""Routes to every member of a stage, missing in the twin: of the other IP version, and to networks outside."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from clusterwright.packets.phrases import address
 from clusterwright.plan.model import format_address
 from clusterwright.proofs.isolation.declared import INTERNET
 
-ROUTE_PROTOCOL = 77  # marks these routes, by which they are found again
-# The links between switches and the outside, 1 and further (RFC 3927 and RFC 4193: nobody else's here): prefix, length.
+ROUTE_PROTOCOL = 77  # marks these routes for their removal
+# The links between switches and the outside, numbered from 1 (unused here: RFC 3927 and RFC 4193): prefix, length.
 LINKS = {4: ("169.254.77.0", 30), 6: ("fd77:77::", 126)}
 TWIN_PREFIX = "fd77:4::"  # before an IPv4 address: its twin in IPv6
 
 
 def routes_outside(stage: Stage) -> list[str]:
-    """Ways to the internet of the twin's nodes that no flow joins with it; there should be none."""
+    """Routes of the twin's nodes to the internet without a declared flow; there should be none."""
     problems = []
-    internet = [
-        m for m in stage.members if m.is_outside and any(stage.declared.zone[z].kind == INTERNET for z in m.zones)
-    ]
+    internet: list[Member] = []
+    for member in stage.members:
+        kinds = {stage.declared.zone[zone].kind for zone in member.zones}
+        if member.is_outside and INTERNET in kinds:
+            internet.append(member)
     for node in stage.twin.nodes:
         if node.name in stage.declared.default_gateways:
             continue
@@ -45,14 +47,13 @@ def link_end(version: int, number: int, *, is_far: bool) -> str:
 
 
 def border_links(stage: Stage) -> dict[str, int]:
-    """The switches that the outside is cabled to, numbered."""
-    return {
-        name: number for number, name in enumerate(dict.fromkeys(border.switch for border in stage.borders), start=1)
-    }
+    """The numbered links to the outside, by switch."""
+    switches = dict.fromkeys(border.switch for border in stage.borders)
+    return {name: number for number, name in enumerate(switches, start=1)}
 
 
 def lead_everywhere(stage: Stage) -> None:
-    """Routes to every member's every address, along the paths that the twin's own routes take."""
+    """Add routes to every address of every member, along the paths of the twin's own routes."""
     twin = stage.twin
     links = border_links(stage)
     if twin.version == 4:
@@ -72,7 +73,7 @@ def lead_everywhere(stage: Stage) -> None:
 
 
 def _routes_of_switch(stage: Stage, switch: str, links: dict[str, int]) -> Iterator[tuple[int, str]]:
-    """IP version and arguments of a switch's routes to addresses that its routing daemon does not know."""
+    """IP version and arguments of a switch's routes to addresses unknown to its routing daemon."""
     for member in stage.members:
         hop = _hop_to(stage, switch, member, links)
         if hop is None:
@@ -95,7 +96,7 @@ def _routes_of_member(stage: Stage, member: Member) -> Iterator[tuple[int, str]]
 
 
 def _add_twins_of_addresses(stage: Stage) -> None:
-    """Adds an IPv6 address beside each IPv4 one of an IPv4 fabric: IPv6 routes cannot lead through IPv4 addresses."""
+    """Add an IPv6 address to each IPv4 one of an IPv4 fabric: IPv6 routes need an IPv6 next hop here."""
     switches = [stage.twin.namespace(name) for name in stage.twin.view_of]
     for namespace in dict.fromkeys([*switches, *(member.namespace for member in stage.members)]):
         text = subprocess.run(
@@ -124,7 +125,7 @@ def _route_arguments(twin: Twin, version: int, number: int, gateway: str, interf
 
 
 def _hop_to(stage: Stage, switch: str, member: Member, links: dict[str, int]) -> tuple[str, str] | None:
-    """Next hop and interface of a switch towards a member: those of its own route there, or to the member's border."""
+    """Next hop and interface of a switch towards a member: of its route to the member or the member's border."""
     twin = stage.twin
     namespace = twin.namespace(switch)
     if member.cable is not None:
@@ -158,7 +159,7 @@ def _gateway(twin: Twin, member: Member) -> str:
 
 
 def _route(namespace: str, version: int, target: str) -> tuple[str | None, str] | None:
-    """Next hop (None on the link) and interface towards an address; None where there is no route."""
+    """Next hop (None on the link) and interface towards an address; None without a route."""
     text = subprocess.run(
         ["ip", "-j", f"-{version}", "-n", namespace, "route", "get", target],
         capture_output=True,
@@ -179,5 +180,5 @@ def _routes(namespace: str, lines: list[tuple[int, str]]) -> None:
 
 
 def host_bits(version: int) -> int:
-    """The length of a prefix that is one address."""
+    """The length of a prefix of a single address."""
     return 32 if version == 4 else 128
