@@ -16,7 +16,7 @@ from tests.pages.shown import Step, all_blocks, assert_part
 from tests.test_docs import REPOSITORY
 
 from clusterwright.cli.stacks import allowed
-from clusterwright.cli.tasks import drain
+from clusterwright.cli.tasks import edits
 from clusterwright.cli.tasks.edits import SpecEdit, changed_by
 from clusterwright.data_files import folder
 from clusterwright.plan.placing import place_nodes
@@ -131,7 +131,7 @@ def test_an_edit_that_somebody_else_makes_meanwhile_is_kept(site: Path, monkeypa
         (site / "cluster.yaml").write_bytes(text + b"# an edit\n")
         return changed_by(edit)
 
-    monkeypatch.setattr(drain, "changed_by", edited_meanwhile)
+    monkeypatch.setattr(edits, "changed_by", edited_meanwhile)
     refused = command("drain", "cluster.yaml", "ctsw-p00-00", "--because", "a line card", "--yes", cwd=site)
     edited = (site / "cluster.yaml").read_bytes()
     (site / "cluster.yaml").write_bytes(text)

@@ -1,4 +1,4 @@
-"""``clusterwright allocate``: records places and addresses, so that they stay while the spec grows."""
+"""``clusterwright allocate``: record places and addresses, so that they stay while the spec grows."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _EXIT_DIFFERENT = 1
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 where the file would change.")
 def allocate(spec: Path, cables: Path | None, check: bool) -> int:
-    """Writes what stands into the allocation file beside SPEC: cluster.allocated.yaml beside cluster.yaml.
+    """Records places and addresses in the allocation file beside SPEC: cluster.allocated.yaml beside cluster.yaml.
 
-    What the file has stays as it is; what the spec has beyond it is added, and what is gone is taken out: its ports and
-    addresses rest for the spec's quarantine, from today on. Every other command reads the file.
+    Recorded places stay as they are. Additions of the spec are recorded, removed devices are dropped: their ports and
+    addresses are not assigned again during the spec's quarantine, from today on. Every other command reads the file.
 
     Exit status: 0 written or up to date, 1 would change (--check), 2 could not run.
     """
@@ -51,12 +51,15 @@ def allocate(spec: Path, cables: Path | None, check: bool) -> int:
     file = allocation_file(spec)
     is_same = file.is_file() and file.read_text(encoding="utf-8") == text
     if not (check or is_same):
-        durable.replace(file, text.encode(), 0o666)  # it goes into git with the spec, for everybody who reads that
+        durable.replace(file, text.encode(), 0o666)  # committed with the spec: readable like the spec
     previous = before.spec.allocated if before.spec.allocated.is_own else NOTHING_STANDS
     added = len(stands.switches) + len(stands.nodes) - len(previous.switches) - len(previous.nodes)
-    outcome = (
-        "is up to date" if is_same else f"would change ({added:+,} devices)" if check else f"has {added:+,} devices"
-    )
+    if is_same:
+        outcome = "is up to date"
+    elif check:
+        outcome = f"would change ({added:+,} devices)"
+    else:
+        outcome = f"has {added:+,} devices"
     progress(f"{file} {outcome}; {stands.freed:,} ports and addresses rest")
     if cables is not None:
         sys.stdout.writelines(f"{line}\n" for line in standing_lines(compare_plans(before, plan), as_laid=True))

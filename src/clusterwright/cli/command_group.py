@@ -1,4 +1,4 @@
-"""Groups of subcommands whose help says whole sentences and that know which command was meant."""
+"""Groups of subcommands with whole sentences in their help, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class CommandGroup(click.Group):
     """A click group with whole summaries, wrapped, and a suggestion for a misspelt name."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The subcommand called ``cmd_name``, with the options that all commands of its kind have."""
+        """The subcommand called ``cmd_name``, with the options in common to all commands."""
         command = super().get_command(ctx, cmd_name)
         return None if command is None else with_shared_options(command, f"{self.name} {cmd_name}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes each subcommand with the first sentence of its help."""
+        """Write each subcommand with the first sentence of its help."""
         with formatter.section("Commands"):
             formatter.write_dl(self.summaries(ctx))
 
@@ -31,7 +31,7 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with a suggestion for a misspelt name."""
+        """Resolve a command as click does, with a suggestion for a misspelt name."""
         command_names = self.list_commands(ctx)
         if args and args[0] not in command_names and not args[0].startswith("-"):
             hint = did_you_mean(args[0], command_names, f"There are: {', '.join(command_names)}.")

@@ -1,4 +1,4 @@
-"""The groups of commands in the help, as docs/daily.md has them: by the reader's task."""
+"""The groups of commands in the help, by the reader's task as in docs/daily.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``clusterwright diff``: the consequences of a change of a spec, before anything is touched."""
+"""``clusterwright diff``: the consequences of a change of a spec, before any change on a device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _EXIT_DIFFERENT = 1
 MARKDOWN = "markdown"
-_NOT_ASKED = "nothing of the kind"
+_NO_ANSWER = "nothing of the kind"
 
 
 @click.command()
@@ -36,11 +36,11 @@ _NOT_ASKED = "nothing of the kind"
 )
 @click.option("--prove", is_flag=True, help="With markdown: prove both and name the proofs whose answer changes.")
 def diff(before: str, *, after: str, form: str, cables: Path | None, config: bool, lines: int, prove: bool) -> int:
-    """Compares two specs: what moves first, then zones, flows, devices and cables, then configuration line by line.
+    """Compares two specs: moves first, then zones, flows, devices and cables, then configuration line by line.
 
-    A and B are spec files, or REV:path in git, read from that revision with all that they extend. Devices whose
-    configuration changes by the same lines are told together. With markdown it is a comment for a pull request: what is
-    touched in a table, with the waves of the change and the spec's jobs that meet them, and all lines folded below.
+    A and B are spec files, or REV:path in git, read from that revision with the files they extend. Devices with the
+    same changed lines are shown together. The format markdown is a comment for a pull request: a table of the changed
+    parts, with the waves of the change and the spec's jobs in them, and all lines folded below.
 
     Exit status: 0 same, 1 different, 2 could not run.
     """
@@ -54,20 +54,19 @@ def diff(before: str, *, after: str, form: str, cables: Path | None, config: boo
     from clusterwright.lists.writing import write_lines
     from clusterwright.text.json_lines import dump_lines
 
-    # Two plans of 15,000 devices are some ten million objects that all live to the end: nothing for the collector.
-    one, other = _plan(before), _plan(after)
-    changes = compare_plans(one, other)
-    groups = config_changes(one, other, changes.devices.renamed) if config else None
-    images = image_changes(one, other, changes.devices.renamed) if config else ()
+    plan_before, plan_after = _plan(before), _plan(after)
+    changes = compare_plans(plan_before, plan_after)
+    groups = config_changes(plan_before, plan_after, changes.devices.renamed) if config else None
+    images = image_changes(plan_before, plan_after, changes.devices.renamed) if config else ()
     if cables is not None:
-        write_lines(cables, [work_order_csv(work_order(one, other, changes.cables))])
+        write_lines(cables, [work_order_csv(work_order(plan_before, plan_after, changes.cables))])
         progress(f"wrote {cables}")
     if prove and form != MARKDOWN:
         raise ClusterwrightError("--prove is for --format markdown.")
     if form == MARKDOWN:
-        claims = _claims(one, other) if prove else None
-        outlook = _outlook(one, other, groups, changes.devices.renamed) if groups else []
-        text = markdown_lines(one, other, changes, groups, claims, most_lines=lines, outlook=outlook)
+        claims = _claims(plan_before, plan_after) if prove else None
+        outlook = _outlook(plan_before, plan_after, groups, changes.devices.renamed) if groups else []
+        text = markdown_lines(plan_before, plan_after, changes, groups, claims, most_lines=lines, outlook=outlook)
         sys.stdout.writelines(f"{line}\n" for line in text)
     elif form == "json":
         report = {**document(changes, groups), "images": [asdict(item) for item in images]}
@@ -82,7 +81,7 @@ def diff(before: str, *, after: str, form: str, cables: Path | None, config: boo
 def _outlook(
     before: Plan, after: Plan, groups: Sequence[ConfigGroup], renamed: Mapping[str, str]
 ) -> list[tuple[str, str]]:
-    """Rows on waves and jobs; where clusterwright-core alone is installed, one that names the missing package."""
+    """Rows on waves and jobs; with clusterwright-core alone, a row with the missing package."""
     try:
         from clusterwright.rollout.preview.outlook import expected_disturbance, outlook_rows
     except ModuleNotFoundError as error:
@@ -98,16 +97,21 @@ def _claims(before: Plan, after: Plan) -> list[tuple[str, str, str]]:
     from clusterwright.cli.trees import tree_of_plan
     from clusterwright.proofs.registry import CHECKS
 
-    old, new = (
+    answers_before, answers_after = (
         {check.name: verdict.word for check, verdict in prove(tree_of_plan(plan, CHECKS), CHECKS)}
         for plan in (before, after)
     )
-    names = [check.name for check in CHECKS if check.name in old or check.name in new]
-    return [(name, old.get(name, _NOT_ASKED), new.get(name, _NOT_ASKED)) for name in names]
+    rows: list[tuple[str, str, str]] = []
+    for check in CHECKS:
+        if check.name in answers_before or check.name in answers_after:
+            answer_before = answers_before.get(check.name, _NO_ANSWER)
+            answer_after = answers_after.get(check.name, _NO_ANSWER)
+            rows.append((check.name, answer_before, answer_after))
+    return rows
 
 
 def _plan(name: str) -> Plan:
-    """The plan of a spec file or ``REV:path``. Raises SpecError when lint finds an error in it."""
+    """The plan of a spec file or ``REV:path``. Raises SpecError for errors of lint."""
     from clusterwright.compare.revision import spec_at
     from clusterwright.plan.build import build_plan
     from clusterwright.rules.engine import load_sound

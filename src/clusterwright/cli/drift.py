@@ -29,7 +29,7 @@ FORMATS = ("text", "json", "prometheus")
 MAX_BYTES = 64 * 1024 * 1024
 VERSION = 1
 
-JUDGES: tuple[tuple[str, Compare], ...] = (
+COMPARISONS: tuple[tuple[str, Compare], ...] = (
     *chain.from_iterable(platform.drift.items() for platform in SYSTEMS.values()),
     ("etc/nftables*.conf", compare_nft),
     ("etc/sysctl.d/*.conf", compare_sysctl),
@@ -48,7 +48,7 @@ def read_running(folder: Path) -> dict[str, dict[str, str]]:
     files_by_device: dict[str, dict[str, str]] = {}
     for device in sorted(path for path in folder.iterdir() if path.is_dir()):
         files = {path.relative_to(device): path for path in sorted(device.rglob("*")) if path.is_file()}
-        # What deploying keeps on a device beside its files is no configuration.
+        # The deployment's own folder on a device holds no configuration.
         files_by_device[device.name] = {
             str(name): read_given_text(path, MAX_BYTES) for name, path in files.items() if name.parts[0] != OWN_FOLDER
         }
@@ -61,19 +61,19 @@ def read_running(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def compare_running(plan: Plan, running: dict[str, dict[str, str]]) -> tuple[Drift, ...]:
-    """Every difference of every device that said something. Raises ClusterwrightError for an unknown device."""
+    """Every difference of the devices in ``running``. Raises ClusterwrightError for an unknown device."""
     unknown = sorted(running.keys() - plan.by_name.keys())
     if unknown:
         raise ClusterwrightError(f"no device of {plan.name} is called {unknown[0]}; name each folder after its device")
     differences: list[Drift] = []
     for device, running_files in running.items():
         rendered = {item.path: item.content.decode(errors="replace") for item in Rendering(plan).of_device(device)}
-        differences.extend(drifts(device, rendered, running_files, JUDGES))
+        differences.extend(drifts(device, rendered, running_files, COMPARISONS))
     return tuple(differences)
 
 
 def show(plan: Plan, spec: Path, running: Iterable[str], drifts: Sequence[Drift], form: str) -> None:
-    """Prints the differences."""
+    """Print the differences."""
     if form == "json":
         click.echo(_json(plan, drifts))
     elif form == "prometheus":
@@ -83,7 +83,7 @@ def show(plan: Plan, spec: Path, running: Iterable[str], drifts: Sequence[Drift]
 
 
 def show_adoption(plan: Plan, drifts: Sequence[Drift]) -> None:
-    """Print the settings by which the spec would intend the differences."""
+    """Print the settings to add to the spec for the running configuration."""
     click.echo(adoption(plan, drifts), nl=False)
 
 
@@ -106,7 +106,10 @@ def _show_text(plan: Plan, spec: Path, running: Iterable[str], drifts: Sequence[
 
 
 def _layer_of(plan: Plan, device: str) -> str:
-    return next(stack.layer for stack in cut(plan) if device in stack.devices)
+    for stack in cut(plan):
+        if device in stack.devices:
+            return stack.layer
+    raise KeyError(device)
 
 
 def _json(plan: Plan, drifts: Sequence[Drift]) -> str:
@@ -127,7 +130,7 @@ def _json(plan: Plan, drifts: Sequence[Drift]) -> str:
 
 
 def prometheus(plan: Plan, running: Iterable[str], drifts: Sequence[Drift]) -> str:
-    """For node_exporter's textfile collector: differences by device and kind, 0 for a device without any.
+    """Metrics for node_exporter's textfile collector: differences by device and kind, 0 for a device without any.
 
     Metric names and labels follow the text exposition format 0.0.4; names of devices need no escaping.
     """

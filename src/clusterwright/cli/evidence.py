@@ -64,24 +64,24 @@ def evidence(
         raise ClusterwrightError("--out is for --format ncp, which writes a file for each test.")
     if key is not None and out is None:
         raise ClusterwrightError("--key signs a folder: name it with --out DIR.")
-    wanted = _wanted(tests)
+    test_ids = _wanted(tests)
     with digesting(spec) as digest:
         plan = sound_plan(spec)
     if plan is None:
         return _EXIT_CANNOT_RUN
     tree, answers = _answers(plan, spec, observed, node)
-    answers = [answer for answer in answers if answer.test.id in wanted]
+    answers = [answer for answer in answers if answer.test.id in test_ids]
     if not answers:
-        raise ClusterwrightError(f"{spec} answers none of {', '.join(wanted)}: it has nothing that they ask about.")
+        raise ClusterwrightError(f"{spec} answers none of {', '.join(test_ids)}: it has nothing that they ask about.")
     if form == "text":
-        click.echo(_text(plan.name, answers, wanted), nl=False)
+        click.echo(_text(plan.name, answers, test_ids), nl=False)
     else:
         _write(answers, digest.by_file, tree, out, key)
     return _EXIT_FAILS if refuses(answers) else 0
 
 
 def _wanted(tests: Sequence[str]) -> tuple[str, ...]:
-    """The tests of these names, all where there is none. Raises ClusterwrightError for an unknown name."""
+    """The tests of these names, all for no name. Raises ClusterwrightError for an unknown name."""
     from clusterwright.evidence.suite import TESTS
 
     test_ids = tuple(test.id for test in TESTS)
@@ -106,7 +106,7 @@ def _answers(plan: Plan, spec: Path, observed: Path | None, node: str | None) ->
     return tree, list(collect_evidence(plan, tree, proofs, node))
 
 
-def _text(cluster: str, answers: Sequence[Evidence], wanted: Sequence[str]) -> str:
+def _text(cluster: str, answers: Sequence[Evidence], test_ids: Sequence[str]) -> str:
     lines = [f"{cluster}:"]
     for answer in answers:
         count = f"{answer.cases.count:,} {answer.cases.what}"
@@ -114,9 +114,10 @@ def _text(cluster: str, answers: Sequence[Evidence], wanted: Sequence[str]) -> s
         lines.extend(f"    {problem}" for problem in answer.problems)
         if answer.test.probe:
             lines.append(f"    to be probed: {answer.test.probe}")
-    silent = [name for name in wanted if name not in {answer.test.id for answer in answers}]
-    if silent:
-        lines.append(f"  nothing of the spec answers {', '.join(silent)}")
+    answered = {answer.test.id for answer in answers}
+    unanswered = [name for name in test_ids if name not in answered]
+    if unanswered:
+        lines.append(f"  nothing of the spec answers {', '.join(unanswered)}")
     return "\n".join(lines) + "\n"
 
 
@@ -144,7 +145,7 @@ def _write(
 
 
 def _sign(out: Path, key: Path, cluster: str, answers: Sequence[Evidence], listed: str) -> None:
-    """Leave a signed record of the answers and the digests of their files. Raises ClusterwrightError."""
+    """Append a signed record of the answers and the digests of their files. Raises ClusterwrightError."""
     from clusterwright.evidence.answer import AnswerKind
     from clusterwright.evidence.document import LOG
     from clusterwright.node_watch.record import RecordError, append

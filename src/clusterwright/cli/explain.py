@@ -1,4 +1,4 @@
-"""``clusterwright explain``: a rule's page or another one of the docs, or the list of all of them."""
+"""``clusterwright explain``: a page on a rule or another page of the docs, or the list of all pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clusterwright.nearest_name import LOOKALIKES, did_you_mean, did_you_mean_co
 @click.command()
 @click.argument("words", metavar="[PAGE|WORD...]", nargs=-1)
 def explain(words: tuple[str, ...]) -> int:
-    """Prints the page of a rule (CW203): what is wrong, why it matters, how to fix it, with examples.
+    """Prints the page of a rule (CW203): the mistake, its consequences, the fix, and examples.
 
     PAGE is a rule's code, or the name of another page of the docs, such as isolation. Without it, all are listed. Other
     words are searched for: the pages that have all of them are listed, those with them in the title first.
@@ -37,12 +37,12 @@ def explain(words: tuple[str, ...]) -> int:
 
 
 def _looks_like_code(page: str) -> bool:
-    """Whether somebody means a rule's code, with letters in the place of digits or without all of them."""
+    """Whether the text resembles a rule's code, also with letters in place of digits or with digits missing."""
     return page.upper().startswith("CW") and any(character.isdigit() for character in page.translate(LOOKALIKES))
 
 
 def _search(words: list[str]) -> bool:
-    """Lists the pages that have all words; whether there is any."""
+    """List the pages with all words; whether there is any."""
     titled: list[str] = []
     others: list[str] = []
     for name, path in pages().items():

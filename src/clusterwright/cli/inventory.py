@@ -1,4 +1,4 @@
-"""``clusterwright inventory``: a cluster's devices, cables, addresses and totals, for programs and for the floor."""
+"""``clusterwright inventory``: a cluster's devices, cables, addresses and totals, for programs and technicians."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORMATS = tuple(dict.fromkeys((*OWN_FORMATS, *plugins(INVENTORY_FORMATS))))
 
 
 def _folder_url(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str:
-    """A URL that names of pages can follow; "" for none. Raises BadParameter for anything but http and https."""
+    """A URL with a slash at its end; "" for none. Raises BadParameter for anything but http and https."""
     if value is None:
         return ""
     if not re.fullmatch(r"https?://[^\s{}\"<>]+", value):
@@ -115,7 +115,7 @@ def inventory(
 
 
 def _folder_files(form: str, records: Inventory, serial: int) -> Mapping[str, Iterable[str]]:
-    """File name to lines of a format that is several files; ``serial`` is that of DNS zones."""
+    """File name to lines of a format with several files; ``serial`` is that of DNS zones."""
     from clusterwright.lists.as_csv import csv_lines
     from clusterwright.lists.dns import zone_files
 
@@ -131,7 +131,7 @@ def _folder_files(form: str, records: Inventory, serial: int) -> Mapping[str, It
 
 
 def _planned_scans(plan: Plan) -> Mapping[str, Iterable[str]]:
-    """A scan of each InfiniBand subnet by its name. Raises ClusterwrightError where there is none."""
+    """A scan of each InfiniBand subnet by its name. Raises ClusterwrightError for a cluster without one."""
     from clusterwright.hosts.opensm.writer.fabric import fabric_file
 
     if not plan.ib_subnets:

@@ -1,4 +1,4 @@
-"""The option ``--isolated`` of every command that reads a spec."""
+"""The option ``--isolated`` of all commands on a spec."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 OPTION = "isolated"
 SPEC_ARGUMENTS = frozenset({"spec", "before", "after", "subject", "paths"})
-"""Names of the arguments that hold a spec."""
+"""Names of the arguments for a spec."""
 
 _STDIN = "-"
 _HELP = (
@@ -22,7 +22,7 @@ _HELP = (
 
 
 def with_isolation(command: click.Command) -> click.Command:
-    """``command`` with the option, where one of its arguments names a spec."""
+    """``command``, with the option if one of its arguments names a spec."""
     from clusterwright.spec.text.boundary import ISOLATED
 
     names = [parameter.name for parameter in command.params if parameter.name in SPEC_ARGUMENTS]
@@ -37,7 +37,7 @@ def with_isolation(command: click.Command) -> click.Command:
             return inner(**values)
         from clusterwright.spec.text.boundary import reading_within, work_tree
 
-        os.environ[ISOLATED] = "1"  # the programs that the command starts read specs too
+        os.environ[ISOLATED] = "1"  # inherited by started programs, which may read specs too
         folders = [work_tree(path) for path in _spec_paths(values)]
         with reading_within(folders, "lies outside of the spec's work tree, and --isolated reads nothing there"):
             return inner(**values)
@@ -48,7 +48,7 @@ def with_isolation(command: click.Command) -> click.Command:
 
 
 def _spec_paths(values: dict[str, Any]) -> Iterable[Path]:
-    """The paths among the values of a command's arguments; the current folder where none is named."""
+    """The paths among the values of a command's arguments; the current folder without any."""
     named: list[Any] = []
     for name in SPEC_ARGUMENTS & values.keys():
         value = values[name]

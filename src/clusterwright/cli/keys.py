@@ -1,4 +1,4 @@
-"""``clusterwright keys``: shows and carries out the key schedule, and its record."""
+"""``clusterwright keys``: show and carry out the key schedule, and check its record."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOKEN = "VAULT_TOKEN"  # noqa: S105 - the variable's name
 
 @click.group(cls=CommandGroup)
 def keys() -> None:
-    """Rotate, re-wrap and destroy the keys of SPEC's schedule, and keep a log that shows every change."""
+    """Rotate, re-wrap and destroy the keys of SPEC's schedule, and keep a log of every change."""
 
 
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,7 +65,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @_options
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def plan(spec: Path, day: str | None, form: str, **place: Any) -> int:
-    """Show what is due, and change nothing.
+    """Show the due steps, and change nothing.
 
     Exit status: 0 nothing, 1 something is due, 2 could not run.
     """
@@ -97,7 +97,7 @@ def plan(spec: Path, day: str | None, form: str, **place: Any) -> int:
 @keys.command()
 @_options
 def rotate(spec: Path, day: str | None, **place: Any) -> int:
-    """Do what is due: new versions, re-wrapping, destruction. Safe to run again after a crash.
+    """Carry out the due steps: new versions, re-wrapping, destruction. Safe to run again after a crash.
 
     Exit status: 0 done, 1 certificates are left to their owners, 2 could not run, or stopped half way.
     """
@@ -161,7 +161,7 @@ def _day(text: str | None) -> date:
 
 
 def _schedule(path: Path) -> tuple[KeySchedule, ...] | None:
-    """The key schedule; None when the spec has errors, which are then printed."""
+    """The key schedule; None after printing the errors of the spec."""
     from clusterwright.cli.planning import sound_spec
 
     spec = sound_spec(path)

@@ -1,4 +1,4 @@
-"""``clusterwright lint``: everything that is wrong with specs and hardware catalogues, on the line that caused it."""
+"""``clusterwright lint``: the mistakes in specs and hardware catalogues, each with its line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``clusterwright lint``: its files, their findings, and the text in a format."""
+"""The files of ``clusterwright lint``, their findings, and their amendments."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from clusterwright.spec.text.source import reading_instead
 def amend_files(paths: tuple[str, ...], day: date) -> Iterator[tuple[str, bytes, bytes]]:
     """Files of ``paths`` with an amendable finding: name, content, amended content.
 
-    Prints each amendment on standard error.
+    Each amendment is printed on standard error.
     """
     settings = settings_for(Path())
     for file in spec_files(paths, settings).files:
         if not Path(file).is_file() or obstacle(Path(file)) is not None:
-            continue  # which lint tells
+            continue  # reported by lint
         try:
             content = Path(file).read_bytes()
         except OSError:
@@ -46,24 +46,24 @@ def amend_files(paths: tuple[str, ...], day: date) -> Iterator[tuple[str, bytes,
 def amend(content: bytes, file: str, day: date) -> bytes:
     """``content``, called ``file``, with its amendments; each is reported on standard error."""
 
-    def found(now: bytes) -> tuple[Finding, ...]:
-        with reading_instead(Path(file), now):
+    def findings_of(text: bytes) -> tuple[Finding, ...]:
+        with reading_instead(Path(file), text):
             return lint_path(file, day).findings
 
-    after, done = amended(content, file, found)
-    for finding in done:
+    after, resolved = amended(content, file, findings_of)
+    for finding in resolved:
         click.echo(f"amended {finding.position}: {finding.code} {visible(finding.message)}", err=True)
-    opened = [finding for finding in done if finding.amendment is Amendment.ADD_FLOW]
-    if opened:
-        flows = "1 flow opens" if len(opened) == 1 else f"{len(opened)} flows open"
+    added_flows = [finding for finding in resolved if finding.amendment is Amendment.ADD_FLOW]
+    if added_flows:
+        flows = "1 flow opens" if len(added_flows) == 1 else f"{len(added_flows)} flows open"
         click.echo(f"{file}: {flows} what was closed. Review each, and name who answers for it (owner):", err=True)
-    for finding in opened:
+    for finding in added_flows:
         click.echo(f"  {visible(flow_text(flow_of(finding)))}", err=True)
     return after
 
 
 def write_amended(file: str, content: bytes) -> None:
-    """Writes ``content`` into ``file``. Raises ClusterwrightError."""
+    """Write ``content`` into ``file``. Raises ClusterwrightError."""
     try:
         Path(file).write_bytes(content)
     except OSError as error:
@@ -81,8 +81,10 @@ def lint_stdin(content: bytes, file: str, day: date) -> tuple[LintResult, Source
     """Findings of ``content``, called ``file``, and the source of its lines."""
     lines = content.decode("utf-8", "replace").split("\n")
 
-    def line_of(named: str, line: int) -> str | None:
-        return source_line(named, line) if named != file else lines[line - 1] if 0 < line <= len(lines) else None
+    def line_of(name: str, line: int) -> str | None:
+        if name != file:
+            return source_line(name, line)
+        return lines[line - 1] if 0 < line <= len(lines) else None
 
     with reading_instead(Path(file), content):
         return lint_paths([file], day), line_of
@@ -108,9 +110,9 @@ def render_as(result: LintResult, form: str, threshold: Severity) -> str:
 
 
 def _rules_of(result: LintResult) -> dict[str, LintRule]:
-    """Every rule by code, with those of the projects whose files were checked."""
+    """Every rule by code, with those of the projects of checked files."""
     rules = dict(all_rules())
     for folder in {Path(file).parent for file in result.files}:
-        with suppress(SpecError):  # which is among the findings
+        with suppress(SpecError):  # already among the findings
             rules |= settings_for(folder).policy.project_rules
     return rules

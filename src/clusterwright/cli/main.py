@@ -1,4 +1,4 @@
-"""The command line: one group whose subcommands are imported only when they are asked for."""
+"""The command line: one group of subcommands, each imported on use."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from clusterwright.finding import ClusterwrightError, SpecError
 from clusterwright.plugins import COMMANDS as PLUGIN_COMMANDS
 from clusterwright.plugins import is_extra, load_plugin, package_of, plugins
 
-# Linting must not pay for importing Pulumi or numpy, so a subcommand's module is named here and loaded on use; nor must
-# the list of all commands, so the first sentence of each one's help stands beside it. Those of extras are entry points.
+# Linting must not import Pulumi or numpy, so a subcommand's module is named here and loaded on use. The list of all
+# commands imports none of them, so the first sentence of each help is repeated here. Extras are entry points.
 COMMANDS = {
     "allocate": (
         "clusterwright.cli.allocate:allocate",
-        "Writes what stands into the allocation file beside SPEC: cluster.allocated.yaml beside cluster.yaml.",
+        "Records places and addresses in the allocation file beside SPEC: cluster.allocated.yaml beside cluster.yaml.",
     ),
     "approve": (
         "clusterwright.cli.stacks.approve:approve",
-        "Sign the preview that `preview --save` wrote into FILE, so that `up --approved FILE` may send it.",
+        "Sign the preview in FILE, written by `preview --save`, for `up --approved FILE`.",
     ),
     "audit": (
         "clusterwright.cli.stacks.audit:audit",
@@ -43,15 +43,15 @@ COMMANDS = {
     ),
     "destroy": (
         "clusterwright.cli.stacks.deployed:destroy",
-        "Remove from the devices what was put there, and nothing else; the upper layer goes last.",
+        "Remove the deployed files from the devices, and nothing else; the upper layer goes last.",
     ),
     "diff": (
         "clusterwright.cli.diff:diff",
-        "Compares two specs: what moves first, then zones, flows, devices and cables, then configuration line by line.",
+        "Compares two specs: moves first, then zones, flows, devices and cables, then configuration line by line.",
     ),
     "drain": (
         "clusterwright.cli.tasks.drain:drain",
-        "Take traffic and jobs off a switch, a node or a cable: the spec's exception, and what changes by it.",
+        "Take traffic and jobs off a switch, a node or a cable: add an exception to the spec, and send its changes.",
     ),
     "evidence": (
         "clusterwright.cli.evidence:evidence",
@@ -59,7 +59,7 @@ COMMANDS = {
     ),
     "explain": (
         "clusterwright.cli.explain:explain",
-        "Prints the page of a rule (CW203): what is wrong, why it matters, how to fix it, with examples.",
+        "Prints the page of a rule (CW203): the mistake, its consequences, the fix, and examples.",
     ),
     "init": (
         "clusterwright.cli.start.init:init",
@@ -71,7 +71,7 @@ COMMANDS = {
     ),
     "keys": (
         "clusterwright.cli.keys:keys",
-        "Rotate, re-wrap and destroy the keys of SPEC's schedule, and keep a log that shows every change.",
+        "Rotate, re-wrap and destroy the keys of SPEC's schedule, and keep a log of every change.",
     ),
     "lint": (
         "clusterwright.cli.lint:lint",
@@ -79,7 +79,7 @@ COMMANDS = {
     ),
     "models": (
         "clusterwright.cli.start.models:models",
-        "Lists the hardware catalogue: what specs call each model, its kind, system, ports and where it is described.",
+        "Lists the hardware catalogue: the name, kind, system and ports of each model, and its file.",
     ),
     "nccl": (
         "clusterwright.cli.questions.nccl:nccl_command",
@@ -87,15 +87,15 @@ COMMANDS = {
     ),
     "observe": (
         "clusterwright.cli.observe:observe",
-        "Compares the cabling of SPEC with scans of its fabrics, and what devices run with what was rendered for them.",
+        "Compares the cabling of SPEC with scans of its fabrics, and running files of devices with rendered ones.",
     ),
     "preview": (
         "clusterwright.cli.stacks.deploy:preview",
-        "Show what would change on which device and why, what it disturbs, in which waves, and whether proofs hold.",
+        "Show the changes of each device with their reasons, disturbances and waves, and whether proofs hold.",
     ),
     "refresh": (
         "clusterwright.cli.stacks.deployed:refresh",
-        "Ask the devices what they hold; the next preview shows what differs, the next up fixes it.",
+        "Read the files of the devices; the next preview shows the differences, the next up fixes them.",
     ),
     "render": (
         "clusterwright.cli.render:render",
@@ -103,7 +103,7 @@ COMMANDS = {
     ),
     "replace": (
         "clusterwright.cli.tasks.replace:replace",
-        "Note the labels of the box that stands in for NAME from now on, and tell those that know a device by them.",
+        "Record the labels of the replacement for NAME, and update the devices configured with them.",
     ),
     "report": (
         "clusterwright.cli.report:report",
@@ -111,23 +111,23 @@ COMMANDS = {
     ),
     "schema": (
         "clusterwright.cli.start.schema:schema",
-        "Writes the JSON Schemas of specs and catalogues, with the names of all models, so that editors complete them.",
+        "Writes the JSON Schemas of specs and catalogues, with the names of all models, for completion in editors.",
     ),
     "snapshot": (
         "clusterwright.cli.snapshot:snapshot_command",
-        "Writes the EOS and SONiC switches of SPEC as a snapshot that Batfish loads, with the cables between them.",
+        "Writes the EOS and SONiC switches of SPEC as a snapshot for Batfish, with the cables between them.",
     ),
     "status": (
         "clusterwright.cli.tasks.status:status",
-        "Say who changes the cluster of ROOT just now, how far that is, what waits to go on, and what has lapsed.",
+        "Show the running change of the cluster of ROOT and its progress, an unfinished rollout, lapsed exceptions.",
     ),
     "stop": (
         "clusterwright.cli.tasks.status:stop",
-        "Ask the command that changes the cluster of ROOT to stop after the running wave, as its Ctrl-C does.",
+        "Stop the running change of the cluster of ROOT after its current wave, as Ctrl-C does.",
     ),
     "undrain": (
         "clusterwright.cli.tasks.drain:undrain",
-        "Give back what `drain` took away: the spec's exception goes, and what changes by it is sent.",
+        "End a drain: remove the exception from the spec, and send its changes.",
     ),
     "up": (
         "clusterwright.cli.stacks.up:up",
@@ -135,31 +135,31 @@ COMMANDS = {
     ),
     "verify": (
         "clusterwright.cli.verify:verify",
-        "Proves what the rendered files of SPEC, or those in DIR, promise; or shows where they break it.",
+        "Proves the claims about the rendered files of SPEC, or about those in DIR; or shows counterexamples.",
     ),
     "visit": (
         "clusterwright.cli.tasks.visit:visit",
-        "List what each device of a rack or pod is owed: exceptions, files, boots, firmware, releases, failed checks.",
+        "List open work on each device of a rack or pod: exceptions, files, boots, firmware, releases, failed checks.",
     ),
     "why": (
         "clusterwright.cli.questions.why:why",
-        "Names the values of SPEC that the lines of DEVICE which match PATTERN come from.",
+        "Names the values of SPEC behind the lines of DEVICE that match PATTERN.",
     ),
 }
 
-# A plan or a parsed tree is millions of objects that stay: looking through them at Python's own intervals for what is
-# garbage takes a fifth of a proof's time and frees nothing. At an interval of a million it still takes 0.8 of the 24 s
-# that a proof of 24,576 GPUs takes.
+# A plan or a parsed tree is millions of live objects: garbage collection at Python's default intervals takes a fifth of
+# a proof's time and frees nothing. At an interval of a million it still takes 0.8 of the 24 s for a proof of 24,576
+# GPUs.
 COLLECTOR_INTERVALS = (5_000_000, 50, 50)
 
-# A full disk, quota or file size, or an output that is closed: the user's to mend, whichever write met it.
+# A full disk, quota or file size, or a closed output: errors for the user to fix, in any write.
 SPENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF})
 
-# A right that this user lacks, or a disk that nobody writes to.
+# A missing permission, or a read-only disk.
 DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 _AFTER_THE_COMMAND = frozenset({"-q", "--quiet", "--verbose", "--out", "--format"})
-"""Options that commands have, and the program itself has not."""
+"""Options of commands, not of the program itself."""
 
 EXIT_CANNOT_RUN = 2
 EXIT_INTERRUPTED = 130
@@ -169,11 +169,11 @@ class LazyGroup(CommandGroup):
     """A click group over COMMANDS."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all subcommands, those of installed packages among them."""
+        """The names of all subcommands, including those of installed packages."""
         return sorted({**plugins(PLUGIN_COMMANDS), **COMMANDS})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The subcommand called ``cmd_name``, imported now; None when there is none."""
+        """The subcommand called ``cmd_name``, imported now; None for an unknown name."""
         if cmd_name not in COMMANDS:
             entry = plugins(PLUGIN_COMMANDS).get(cmd_name)
             if entry is None:
@@ -195,12 +195,11 @@ class LazyGroup(CommandGroup):
         return sorted(summaries.items())
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the commands in the groups of GROUPS, those of other packages last."""
+        """Write the commands in the groups of GROUPS, those of other packages last."""
         summaries = dict(self.summaries(ctx))
-        rows_by_title = {
-            title: [(name, summaries.pop(name)) for name in names if name in summaries]
-            for title, names in GROUPS.items()
-        }
+        rows_by_title: dict[str, list[tuple[str, str]]] = {}
+        for title, names in GROUPS.items():
+            rows_by_title[title] = [(name, summaries.pop(name)) for name in names if name in summaries]
         rows_by_title[OTHERS] = list(summaries.items())
         for title, rows in rows_by_title.items():
             if rows:
@@ -208,7 +207,7 @@ class LazyGroup(CommandGroup):
                     formatter.write_dl(rows)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """As click does, by the list of commands alone."""
+        """Complete as click does, from the list of commands alone."""
         named = [
             CompletionItem(name, help=summary) for name, summary in self.summaries(ctx) if name.startswith(incomplete)
         ]
@@ -222,33 +221,33 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point of the ``clusterwright`` command. Exits with the status that the subcommand documents.
+    """Entry point of the ``clusterwright`` command. Exits with the status documented by the subcommand.
 
     Errors of users are printed as text, exit status 2; a defect of the program as a short notice, with the traceback
     only under CLUSTERWRIGHT_DEBUG=1.
     """
     gc.set_threshold(*COLLECTOR_INTERVALS)
-    atexit.register(gc.freeze)  # or the last collection walks all that the command held, just before its end
+    atexit.register(gc.freeze)  # otherwise a last collection walks all objects just before the exit
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character gets its escape instead of the user a crash.
+        # Write a character missing in the terminal's encoding as an escape, instead of failing.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-            # click writes UTF-8 in the place of ASCII, to the bytes behind a stream: past what makes text visible.
+            # For ASCII, click writes UTF-8 to the underlying bytes, and would bypass EscapingStream.
             if codecs.lookup(stream.encoding).name == "ascii":
                 stream.reconfigure(encoding="utf-8")
     sys.exit(_run(sys.argv[1:]))
 
 
 def _open_closed_streams() -> None:
-    """Replace standard streams that the caller closed.
+    """Replace standard streams closed by the caller.
 
-    Without a stream the next opened file would take its number, and everything that is printed. The replaced input
-    cannot be read and the replaced output cannot be written; errors are lost, as the caller requested.
+    Without a stream the next opened file would take its number, and receive all printed text. The replaced input cannot
+    be read and the replaced output cannot be written; errors are lost, as requested by the caller.
     """
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
-            # in their order, so that the lowest free number is the one that is missing
+            # in order of the numbers, so that the lowest free number is the missing one
             os.open(os.devnull, os.O_RDWR if name == "stderr" else os.O_RDONLY)
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
@@ -284,12 +283,12 @@ def _run_escaped(arguments: list[str]) -> Any:
         return EXIT_CANNOT_RUN
     except ModuleNotFoundError as error:
         return _tell_missing_package(error)
-    except Exception as error:  # the last resort: whatever else happens is a defect to be reported
+    except Exception as error:  # the last resort: any other error is a defect to report
         return _tell_defect(error)
 
 
 def _tell_usage_error(error: click.ClickException) -> int:
-    """Explain a mistake in the command line, and where an option of commands belongs. Returns the exit status."""
+    """Explain a mistake in the command line, and the place of a misplaced option. Returns the exit status."""
     error.show()
     if isinstance(error, click.NoSuchOption) and error.ctx is not None and error.ctx.command is cli:
         option = error.option_name
@@ -305,14 +304,14 @@ def _tell_system_error(error: OSError) -> int:
         return EXIT_CANNOT_RUN
     if error.errno not in SPENT:
         return _tell_defect(error)
-    # What was not written waits in the stream's buffer, and would fail once more at exit.
+    # Unwritten text waits in the stream's buffer, and would fail again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     click.echo(f"the output cannot be written: {error.strerror}. Make room, or send it elsewhere.", err=True)
     return EXIT_CANNOT_RUN
 
 
 def _tell_missing_package(error: ModuleNotFoundError) -> int:
-    """Say which Python package a command lacks. Returns the exit status."""
+    """Report a missing Python package. Returns the exit status."""
     package = (error.name or "").partition(".")[0]
     if package in {"", "clusterwright"}:
         return _tell_defect(error)
@@ -325,7 +324,7 @@ def _tell_missing_package(error: ModuleNotFoundError) -> int:
 
 
 def _excerpts(error: SpecError) -> str:
-    """Errors of the spec as ``lint`` shows them, on its lines."""
+    """Errors of the spec with their lines, as in ``lint``."""
     from clusterwright.cli.formats.text import render_text, wants_colour
     from clusterwright.cli.source_lines import source_line
     from clusterwright.rules.engine import LintResult
@@ -335,7 +334,7 @@ def _excerpts(error: SpecError) -> str:
 
 
 def _tell_defect(error: Exception) -> int:
-    """Say that the program is at fault; to be called while ``error`` is being handled. Returns the exit status."""
+    """Report a defect of the program, inside an exception handler. Returns the exit status."""
     if os.environ.get("CLUSTERWRIGHT_DEBUG") == "1":
         traceback.print_exc()
     click.echo(

@@ -23,7 +23,7 @@ LABELS = "labels"
 PROMETHEUS = "prometheus"
 PROGRESS = "progress"
 FORMATS = ("text", "json", "csv", PROGRESS, LABELS, PROMETHEUS)
-MAX_BYTES = 512 * 1024 * 1024  # 20 times what the largest subnets list
+MAX_BYTES = 512 * 1024 * 1024  # 20 times the listing of the largest subnets
 _EXIT_DIFFERENCES = 1
 
 
@@ -116,10 +116,10 @@ def observe(
     site: str | None,
     write: bool,
 ) -> int:
-    """Compares the cabling of SPEC with scans of its fabrics, and what devices run with what was rendered for them.
+    """Compares the cabling of SPEC with scans of its fabrics, and running files of devices with rendered ones.
 
-    Give one of --ibnetdiscover, --lldp, --running and --collect. With --server, what was seen of each cable is compared
-    with its status in NetBox or Nautobot, and written there by --write: of cables that `sync` made, and no others.
+    Give one of --ibnetdiscover, --lldp, --running and --collect. With --server, the observed state of each cable is
+    compared with its status in NetBox or Nautobot; --write updates the status of cables created by `sync`.
 
     Exit status: 0 no differences, 1 differences, 2 could not run.
     """
@@ -158,7 +158,7 @@ def observe(
 def _server_options(
     server: str | None, url: str | None, token_file: Path | None, *, site: str | None, write: bool
 ) -> CableServer | None:
-    """The server that --server names; None without it. Raises ClusterwrightError for options that ask for it."""
+    """The server of --server; None without it. Raises ClusterwrightError for options that need it."""
     if server is None:
         if url or token_file or site or write:
             raise ClusterwrightError("--url, --token-file, --site and --write are for --server netbox or nautobot.")
@@ -178,7 +178,7 @@ def _require_one(given: list[bool]) -> None:
 
 
 def _collect_running(spec: Path, access: Path | None, keep: Path, adopt: bool, form: str) -> int:
-    """Read the running files of devices, keep and compare them as a folder. Raises for devices without an answer."""
+    """Read the running files of devices, save and compare them as a folder. Raises for devices without an answer."""
     from clusterwright.cli.planning import plan_with_findings
     from clusterwright.deploy.ansible import collecting
     from clusterwright.deploy.ansible.query import Devices
@@ -239,22 +239,22 @@ def _tell_progress(plan: Plan, states: Mapping[tuple[str, str], str]) -> int:
     return 0 if all(state == "seen" for state in states.values()) else _EXIT_DIFFERENCES
 
 
-def _heard(dumps: tuple[Path, ...]) -> tuple[dict[str, tuple[Neighbour, ...]], list[str]]:
-    """The neighbours of each device, and errors of unreadable dumps, which do not stop the others."""
+def _neighbours(dumps: tuple[Path, ...]) -> tuple[dict[str, tuple[Neighbour, ...]], list[str]]:
+    """The neighbours of each device, and the errors of unreadable dumps."""
     from clusterwright.observe.lldp import parse_neighbours
 
-    heard: dict[str, tuple[Neighbour, ...]] = {}
-    unread: list[str] = []
+    neighbours_by_device: dict[str, tuple[Neighbour, ...]] = {}
+    errors: list[str] = []
     for path in _files(dumps):
         try:
-            heard[path.stem] = parse_neighbours(read_given_text(path, MAX_BYTES), str(path))
+            neighbours_by_device[path.stem] = parse_neighbours(read_given_text(path, MAX_BYTES), str(path))
         except ClusterwrightError as error:
-            unread.append(str(error))
-    return heard, unread
+            errors.append(str(error))
+    return neighbours_by_device, errors
 
 
 def _files(places: tuple[Path, ...]) -> list[Path]:
-    """The files, and every ``*.json`` of the folders, among ``places``. Raises ClusterwrightError for an empty one."""
+    """The files of ``places``, and every ``*.json`` of its folders. Raises ClusterwrightError for an empty folder."""
     paths: list[Path] = []
     for place in places:
         files = sorted(place.glob("*.json")) if place.is_dir() else [place]
@@ -268,17 +268,17 @@ def _observe_neighbours(plan: Plan, dumps: tuple[Path, ...], form: str, written_
     """Compare LLDP tables of devices. Raises ClusterwrightError for unread ones, when the others' result is shown."""
     from clusterwright.observe.lldp_compare import compare_neighbours, heard_states, not_judged
 
-    heard, unread = _heard(dumps)
-    if not heard:
+    neighbours, unread = _neighbours(dumps)
+    if not neighbours:
         raise ClusterwrightError("\n".join(unread))
-    for note in not_judged(plan, heard):
+    for note in not_judged(plan, neighbours):
         click.echo(f"note: {note}", err=True)
     if written_to is not None:
-        status = written_to.bring(plan, heard_states(plan, heard))
+        status = written_to.bring(plan, heard_states(plan, neighbours))
     elif form == PROGRESS:
-        status = _tell_progress(plan, heard_states(plan, heard))
+        status = _tell_progress(plan, heard_states(plan, neighbours))
     else:
-        status = _tell(compare_neighbours(plan, heard), plan.name, "", form)
+        status = _tell(compare_neighbours(plan, neighbours), plan.name, "", form)
     if unread:
         raise ClusterwrightError("\n".join(unread))
     return status

@@ -1,6 +1,4 @@
-"""From a spec's path to its plan: only a sound one for commands that write or prove; and for those that only read, with
-all findings, stopped by as few as possible.
-"""
+"""The plan of a spec file: without errors for commands that write or prove, or with all findings for other commands."""
 
 from __future__ import annotations
 
@@ -28,15 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSpec:
-    """A spec in which lint finds no error, as a plan."""
+    """The plan of a spec without errors of lint."""
 
     plan: Plan
     read: Mapping[Path, frozenset[str]]
-    """The files of the spec, each with the SHA-256 of the content that was read."""
+    """The files of the spec, each with the SHA-256 of its content."""
 
 
 def sound_spec(path: Path) -> ClusterSpec | None:
-    """The spec at ``path``; None when lint finds an error in it: all findings then go to standard error."""
+    """The spec at ``path``; None for errors of lint, with all findings printed on standard error."""
     return load_spec(path) if _is_sound(lint_path(path)) else None
 
 
@@ -47,7 +45,7 @@ def _is_sound(result: LintResult) -> bool:
 
 
 def sound_plan(path: Path) -> Plan | None:
-    """The plan of ``sound_spec``."""
+    """The plan of the spec at ``path``; None for errors of lint, as in ``sound_spec``."""
     try:
         result, plan = lint_and_plan(path)
     except SpecError:
@@ -58,7 +56,7 @@ def sound_plan(path: Path) -> Plan | None:
 
 
 def planned_spec(path: Path) -> PlannedSpec | None:
-    """The plan of ``sound_plan`` with the files that it was read from."""
+    """The plan of ``sound_plan`` with its source files."""
     with noting_reads() as read:
         plan = sound_plan(path)
     return None if plan is None else PlannedSpec(plan, read)
@@ -67,7 +65,7 @@ def planned_spec(path: Path) -> PlannedSpec | None:
 def plan_with_findings(path: Path) -> tuple[Plan, tuple[Finding, ...]]:
     """The plan of the spec at ``path`` and the findings of lint.
 
-    Raises SpecError with the errors that leave no plan.
+    Raises SpecError for errors that prevent a plan.
     """
     result, plan = lint_and_plan(path)
     return plan, result.findings

@@ -1,4 +1,4 @@
-"""Making several proofs of one tree, one after another in one process.
+"""Several proofs of one tree, one after another in one process.
 
 Two processes would end a second earlier on idle processors, and take a fifth more processor time: each copies every
 page of the network that it reads, as reading counts references, and computes the shared parts of proofs again.
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def prove(tree: RenderedTree, checks: Sequence[ProofCheck]) -> list[tuple[ProofCheck, Verdict]]:
-    """The verdicts of those of ``checks`` that apply to the tree, in their order."""
+    """The verdicts of the ``checks`` applicable to the tree, in their order."""
     from clusterwright.finding import VerifyError
     from clusterwright.proofs.reading import read_together
 
-    with suppress(VerifyError):  # the checks that read such a text fail again, and report it
+    with suppress(VerifyError):  # the checks of such a text fail again, and report it
         read_together(chain.from_iterable(check.readings(tree) for check in checks))
     return [(check, _verdict(check, tree)) for check in checks if check.answers(tree)]
 

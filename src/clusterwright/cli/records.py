@@ -1,4 +1,4 @@
-"""Signed records of ``clusterwright verify``: leaving one, and checking a log of them."""
+"""Signed records of ``clusterwright verify``: append one, and check a log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_EXAMPLES = 40
 
 
 def leave_record(path: Path, key: Path, cluster: str, verdicts: Sequence[tuple[ProofCheck, Verdict]]) -> None:
-    """Write the state behind the last record of a log, signed. Raises ClusterwrightError when it cannot be."""
+    """Append the verdicts to a log, signed. Raises ClusterwrightError for an unwritable log."""
     from clusterwright.node_watch.record import RecordError, append
 
     examples: list[str] = []
@@ -53,15 +53,16 @@ def leave_record(path: Path, key: Path, cluster: str, verdicts: Sequence[tuple[P
 
 
 def show_records(path: Path, public_key: Path, form: str) -> int:
-    """The verdict of a node's log. A log with a wrong signature is refuted, like a record of an open node."""
+    """Print the verdict of a node's log. A wrong signature refutes a log, as does a record of an open node."""
     from clusterwright.proofs.records import read_records
 
     try:
         records = read_records(path, public_key)
     except ChainError as error:
-        click.echo(
-            json.dumps({"whole": False, "reason": str(error)}, indent=2) if form == "json" else f"REFUTED. {error}"
-        )
+        if form == "json":
+            click.echo(json.dumps({"whole": False, "reason": str(error)}, indent=2))
+        else:
+            click.echo(f"REFUTED. {error}")
         return _EXIT_REFUTED
     if form == "json":
         click.echo(json.dumps({"whole": True, **asdict(records)}, indent=2))

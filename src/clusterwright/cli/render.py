@@ -48,10 +48,10 @@ def render(
 ) -> int:
     """Writes DIR/<device>/<path on the device> for every device of SPEC, and DIR/manifest.json with their digests.
 
-    What all nodes of a group have in common is written once, as DIR/image/<group>/<path on the device>, and what all
-    switches of a system have, as DIR/switch/<system>/<path on the device>; the manifest's "groups" say which devices
-    take it, beside the files in their own folders, of which one of equal path counts. With --merged every folder has
-    all files of its device.
+    Files in common to all nodes of a group are written once, as DIR/image/<group>/<path on the device>, and those of
+    all switches with one system as DIR/switch/<system>/<path on the device>; the manifest's "groups" list their
+    devices. A file of the same path in a device's own folder takes precedence. With --merged every folder has all files
+    of its device.
 
     SPEC is linted first; errors stop it. DIR is replaced in one step at the end, and left alone when anything fails.
     A tree of another cluster is not replaced. Files that stay as they are keep their time. Equal files in DIR are hard
@@ -101,9 +101,9 @@ def _write_bundles(plan: Plan, names: list[str], folder: Path, secrets: Path | N
 
 
 def choose(plan: Plan, globs: Iterable[str], pods: Iterable[str] = ()) -> list[str]:
-    """Names of the devices in any of ``pods``, as stacks are named, that match any glob; all where there is none.
+    """Names of the devices in any of ``pods`` (by stack names) that match any glob; without globs, all of these.
 
-    Raises ClusterwrightError for an unknown pod, and for a glob that no device matches.
+    Raises ClusterwrightError for an unknown pod, and for a glob without a matching device.
     """
     from clusterwright.deploy.pulumi.units import choose as choose_stacks
     from clusterwright.deploy.pulumi.units import cut
@@ -111,8 +111,8 @@ def choose(plan: Plan, globs: Iterable[str], pods: Iterable[str] = ()) -> list[s
     pods = tuple(pods)
     names = [device.name for device in plan.devices]
     if pods:
-        wanted = set(chain.from_iterable(stack.devices for stack in choose_stacks(cut(plan), pods)))
-        names = [name for name in names if name in wanted]
+        pod_devices = set(chain.from_iterable(stack.devices for stack in choose_stacks(cut(plan), pods)))
+        names = [name for name in names if name in pod_devices]
     globs = tuple(globs)
     if not globs:
         return names

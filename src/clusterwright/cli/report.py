@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 def report(*, spec: Path, out: Path, root: Path | None, prove: bool, pages: bool, jobs_file: Path | None) -> int:
     """Writes a static HTML report of SPEC: totals, fabrics, racks, cables, addresses, flows, findings, assumptions.
 
-    The first page is for who decides; floor.html leads to a cable sheet for each rack and to what is pulled and
-    ordered, devices.html to a page for each device, search.html finds one by its name, address, GUID, serial number or
-    label. They ask nothing of the network; the CSV files beside them have every device, cable and address.
+    The first page is a summary for decisions; floor.html leads to a cable sheet for each rack and to the lists of pulls
+    and orders, devices.html to a page for each device, search.html finds one by its name, address, GUID, serial number
+    or label. The pages load nothing from the network; the CSV files beside them have every device, cable and address.
 
     Exit status: 0 written, 2 could not run.
     """
@@ -76,7 +76,7 @@ def report(*, spec: Path, out: Path, root: Path | None, prove: bool, pages: bool
 
 
 def _jobs(plan: Plan, file: Path | None) -> Jobs:
-    """The jobs of a file, or those of the spec as placed on an empty cluster."""
+    """The jobs of a file, or those of the spec, placed on an empty cluster."""
     from clusterwright.report.device_tables import Jobs
     from clusterwright.rollout.running_jobs import planned_jobs, running_jobs
 
@@ -85,7 +85,7 @@ def _jobs(plan: Plan, file: Path | None) -> Jobs:
 
 
 def _proven(plan: Plan) -> tuple[ProvenClaim, ...]:
-    """Every claim about the plan's rendered files, in the words of verify."""
+    """Every claim about the plan's rendered files, worded as in verify."""
     from clusterwright.cli.proofs import prove
     from clusterwright.output.plain import PlainFiles
     from clusterwright.output.rendering import Rendering

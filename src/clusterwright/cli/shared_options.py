@@ -50,11 +50,11 @@ WITHOUT_JSON = {
     "snapshot": "writes a folder for Batfish",
     "evidence": "writes a folder; `ncp` is JSON",
 }
-"""Commands with a result that is no data for programs, each with the reason."""
+"""Commands without JSON output, each with the reason."""
 
 
 def with_shared_options(command: click.Command, name: str) -> click.Command:
-    """``command``, called ``name`` with its group before it, with the options that all commands have."""
+    """``command`` with the options in common to all commands; ``name`` is its name behind that of its group."""
     command = with_isolation(command)
     if isinstance(command, click.Group) or command.callback is None or _has(command, "--verbose"):
         return command
@@ -87,7 +87,7 @@ def _add_out(command: click.Command, inner: Callable[..., Any]) -> None:
         if status != _EXIT_CANNOT_RUN:
             write_lines(Path(result_file), [printed.getvalue()])
         else:
-            sys.stdout.write(printed.getvalue())  # what was done until it stopped is in no file
+            sys.stdout.write(printed.getvalue())  # a result until the error, in no file
         return status
 
     command.callback = callback

@@ -1,4 +1,4 @@
-"""``clusterwright snapshot``: the switches' files as an independent network verifier reads them."""
+"""``clusterwright snapshot``: the switches' files as input for an independent network verifier."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ _EXIT_FINDINGS = 1
 )
 @click.option("--only", multiple=True, metavar="GLOB", help="Only switches whose name matches; may be repeated.")
 def snapshot_command(spec: Path, out: Path, only: tuple[str, ...]) -> int:
-    """Writes the EOS and SONiC switches of SPEC as a snapshot that Batfish loads, with the cables between them.
+    """Writes the EOS and SONiC switches of SPEC as a snapshot for Batfish, with the cables between them.
 
-    What Batfish understands of it, and what it does not, stands on the documentation's page on
-    Ethernet switches.
+    The documentation's page on Ethernet switches lists the parts of it that Batfish supports.
 
     Exit status: 0 written, 1 the spec has errors, 2 could not run.
     """

@@ -1,4 +1,4 @@
-"""Lines of files, to be shown below findings."""
+"""Lines of files, shown below findings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clusterwright.spec.text.source import MAX_BYTES
 
 
 def source_line(file: str, line: int) -> str | None:
-    """Line ``line`` of ``file``, from 1; None when the file cannot be shown."""
+    """Line ``line`` of ``file``, from 1; None for an unreadable file."""
     lines = _lines(file)
     return lines[line - 1] if 0 < line <= len(lines) else None
 

@@ -1,4 +1,4 @@
-"""Which bytes a spec was read from: the digests of its files, and one over all of them."""
+"""Digests of a spec's source files, and one digest over all of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from clusterwright.data_files import folders
 from clusterwright.spec.text.source import ABSENT, noting_reads
 
-# Folders of inventory/ that the program reads whatever the spec is.
+# Folders of inventory/ read for every spec.
 _CATALOGUES = ("accelerators", "choices", "distributions", "effects", "hardware", "nccl", "schema", "systems")
 
 
 class SpecDigest:
-    """The files that were read for a spec, without the catalogue's, which belong to the program's version."""
+    """The files of a spec, without those of the catalogue, fixed by the program's version."""
 
     def __init__(self, spec: Path, reads: Mapping[Path, frozenset[str]]) -> None:
         self._folder = spec.absolute().parent
@@ -37,13 +37,13 @@ class SpecDigest:
 
     @property
     def value(self) -> str:
-        """SHA-256 over all files: of lines as `sha256sum` prints them, sorted by file."""
+        """SHA-256 over all files: of lines in the format of `sha256sum`, sorted by file."""
         lines = "".join(f"{digest}  {name}\n" for name, digest in self.by_file.items())
         return hashlib.sha256(lines.encode()).hexdigest()
 
 
 @contextmanager
 def digesting(spec: Path) -> Iterator[SpecDigest]:
-    """Notes the files that are read for ``spec`` within."""
+    """Record the files read for ``spec``."""
     with noting_reads() as reads:
         yield SpecDigest(spec, reads)

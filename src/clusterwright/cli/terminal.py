@@ -13,22 +13,22 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-# C0 and C1 controls, direction and order marks, lone surrogates. A line may end in CR LF, as CSV has it.
+# C0 and C1 controls, direction and order marks, lone surrogates. A line may end in CR LF, as in CSV.
 _STEERING = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 QUIET = "clusterwright.quiet"
-"""Where a command's context keeps that nobody wants to hear of progress."""
+"""The key of ``--quiet`` in a command's context."""
 
 _IN_TEXT = re.compile(rf"{_STEERING}|\r(?!\n)")
 _IN_LINE = re.compile(rf"{_STEERING}|[\t\n\r]")
 
 
 def visible(text: str) -> str:
-    """One line, with control and direction characters written as <U+XXXX>."""
+    """A line with control and direction characters written as <U+XXXX>."""
     return _IN_LINE.sub(_written, text)
 
 
 def visible_text(text: str) -> str:
-    """As ``visible``, of text of several lines: their ends and tabs stay."""
+    """Text of several lines, escaped as in ``visible`` except for ends of lines and tabs."""
     return _IN_TEXT.sub(_written, text)
 
 
@@ -37,13 +37,13 @@ def _written(match: re.Match[str]) -> str:
 
 
 class EscapingStream:
-    """A text stream that writes everything as ``visible_text``; ``raw`` is the stream behind it."""
+    """A text stream for escaped text (``visible_text``); ``raw`` is the underlying stream."""
 
     def __init__(self, raw: TextIO) -> None:
         self.raw = raw
 
     def write(self, text: str) -> int:
-        """Write ``text`` so that it steers no terminal; the number of its characters."""
+        """Write ``text`` without control characters; the number of its characters."""
         self.raw.write(visible_text(text))
         return len(text)
 
@@ -58,7 +58,7 @@ class EscapingStream:
 
 @contextmanager
 def escaping_streams() -> Iterator[None]:
-    """Have everything that is printed within the block pass through EscapingStream."""
+    """Escape all text printed within the block."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (cast("TextIO", EscapingStream(stream)) for stream in before)
     try:
@@ -68,24 +68,24 @@ def escaping_streams() -> Iterator[None]:
 
 
 def is_quiet() -> bool:
-    """Whether the running command was given ``--quiet``."""
+    """Whether the running command has the option ``--quiet``."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(QUIET))
 
 
 def progress(text: str) -> None:
-    """Say on standard error how far a command is, or where it wrote, unless ``--quiet`` asks for silence."""
+    """Print progress on standard error, except with ``--quiet``."""
     if not is_quiet():
         click.echo(text, err=True)
 
 
 def echo_styled(text: str, *, err: bool = False) -> None:
-    """Print ``text`` with its colours; the caller has escaped all foreign text in it."""
+    """Print ``text`` with its colours; the caller escapes all foreign text in it."""
     click.echo(text, nl=False, file=_raw(sys.stderr if err else sys.stdout))
 
 
 def styled_console() -> Console:
-    """A console on the standard output that may move the cursor; callers make control characters visible first."""
+    """A console on the standard output with cursor movements; callers escape control characters first."""
     from rich.console import Console
 
     return Console(file=_raw(sys.stdout))

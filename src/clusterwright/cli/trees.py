@@ -1,4 +1,4 @@
-"""The trees that proofs read: of a spec, rendered in memory, or of a folder."""
+"""The input of proofs: a spec, rendered in memory, or a folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def rendered_tree(spec: Path, checks: Sequence[ProofCheck]) -> RenderedTree | None:
-    """The input of checks, rendered in memory; None when the spec has errors, which are then printed."""
+    """The input of checks, rendered in memory; None after printing errors of the spec."""
     from clusterwright.cli.planning import sound_plan
 
     plan = sound_plan(spec)
@@ -40,7 +40,7 @@ def tree_of_plan(plan: Plan, checks: Sequence[ProofCheck]) -> RenderedTree:
 
 
 def tree_in_folder(folder: Path, spec: Path | None, checks: Sequence[ProofCheck]) -> RenderedTree | None:
-    """The input of checks from a folder and a spec; None when the spec has errors, which are printed."""
+    """The input of checks from a folder and a spec; None after printing errors of the spec."""
     from clusterwright.cli.planning import sound_plan
     from clusterwright.proofs.folder import read_folder
 
@@ -79,7 +79,7 @@ def tree_in_folder_of_plan(folder: Path, plan: Plan, spec_name: str, checks: Seq
 
 
 def _read_by_none(plan: Plan) -> tuple[str, ...]:
-    """The kinds of a plan's files that no claim reads where they are rendered in memory."""
+    """The kinds of a plan's files outside of all claims about files rendered in memory."""
     from clusterwright.output.rendering import Rendering
     from clusterwright.proofs.registry import KINDS
 
@@ -87,7 +87,7 @@ def _read_by_none(plan: Plan) -> tuple[str, ...]:
 
 
 def _untried(plan: Plan) -> tuple[str, ...]:
-    """Choices of a plan's spec whose rendered files no program has read in a test."""
+    """Choices of a plan's spec with rendered files never read by their program in a test."""
     from clusterwright.spec.choices.chosen import choices_of
 
     return tuple(chosen.title for chosen in choices_of(plan.spec) if chosen.walk.is_untried)

@@ -43,16 +43,16 @@ def verify(
     records: Path | None,
     public_key: Path | None,
 ) -> int:
-    """Proves what the rendered files of SPEC, or those in DIR, promise; or shows where they break it.
+    """Proves the claims about the rendered files of SPEC, or about those in DIR; or shows counterexamples.
 
-    SPEC is rendered in memory. DIR is a tree that `render` wrote, where files that differ from its manifest are
-    refused; or what was read back from devices, DIR/<device>/<path on the device>, without a manifest. With --spec
-    everything is proven of DIR that is proven of SPEC, and missing and unexpected files are told. Without it what a
-    spec alone can tell, such as who belongs in a partition, is not compared, and the answer says so.
+    SPEC is rendered in memory. DIR is a tree written by `render`, where files that differ from its manifest are
+    refused; or files read back from devices, DIR/<device>/<path on the device>, without a manifest. With --spec all
+    claims about SPEC are proven of DIR, and missing and unexpected files are reported. Without it, claims that need a
+    spec, such as the members of a partition, are not checked, and the answer says so.
 
-    With --continuous, for a timer, the answer also goes into a log of signed, dated and chained records. Nodes leave
-    such a log of their own isolation, by a timer in their image. --records checks that no record of a log was changed,
-    moved or left out, and tells what they say.
+    With --continuous, for a timer, the answer is also appended to a log of signed, dated and chained records. Nodes
+    keep such a log of their own isolation, by a timer in their image. --records checks that no record of a log was
+    changed, moved or left out, and shows their content.
 
     A claim about nothing, such as bandwidth between units where there is one, is not called proven.
 
@@ -95,7 +95,7 @@ def verify(
 
 
 def _chosen(names: Sequence[str]) -> tuple[ProofCheck, ...]:
-    """The checks of these names, all when there is none. Raises ClusterwrightError for an unknown name."""
+    """The checks of these names, all for no name. Raises ClusterwrightError for an unknown name."""
     from clusterwright.proofs.registry import CHECKS
 
     check_by_name = {check.name: check for check in CHECKS}

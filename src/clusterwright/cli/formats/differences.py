@@ -1,4 +1,4 @@
-"""Differences between plan and fabric, for people, programs and spreadsheets."""
+"""Differences between plan and fabric as text, JSON and CSV."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ VERSION = 1
 
 
 def render_text(differences: Sequence[ObservedDifference]) -> str:
-    """One line a difference, in walking order, after the place to go to; then how many there are."""
+    """A line for each difference, in walking order, behind its place; then their number."""
     lines = [f"{_where(item.stop)}: {item.message}\n" for item in differences]
+    if not differences:
+        return "no differences\n"
     moves = sum(item.target is not None for item in differences)
     count = len(differences)
-    lines.append(
-        "no differences\n"
-        if not count
-        else f"{count} difference{'s' * (count != 1)}, {moves} cable{'s' * (moves != 1)} to move\n"
-    )
+    lines.append(f"{count} difference{'s' * (count != 1)}, {moves} cable{'s' * (moves != 1)} to move\n")
     return "".join(lines)
 
 
 def render_json(differences: Sequence[ObservedDifference], cluster: str, fabric: str) -> str:
     """``{"version", "cluster", "fabric", "differences", "summary"}``; the summary counts by kind.
 
-    A difference has kind, message and place, and where a cable is meant its staying end ``cable`` and the port
-    ``target`` that it moves to, each with rack, unit, device and port.
+    A difference has kind, message and place and, for a cable, its unmoved end ``cable`` and the port ``target`` to move
+    it to, each with rack, unit, device and port.
     """
     report = {
         "version": VERSION,
@@ -52,7 +50,7 @@ def render_json(differences: Sequence[ObservedDifference], cluster: str, fabric:
 
 
 def render_csv(differences: Sequence[ObservedDifference]) -> str:
-    """RFC 4180: a row a difference, in walking order."""
+    """CSV (RFC 4180) with a row for each difference, in walking order."""
     keys = ("rack", "unit", "device", "port")
     columns = ["kind"]
     for prefix in ("", "cable_", "target_"):

@@ -1,4 +1,4 @@
-"""Fingerprints of findings that stay while lines move: code-scanning services recognize a finding by them."""
+"""Fingerprints of findings, independent of line numbers, for code-scanning services."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clusterwright.finding import Finding
 
 
 def fingerprints(findings: Iterable[Finding]) -> Mapping[Finding, str]:
-    """By finding: a digest of its code, file, place in the data and message; those that agree in all are counted."""
+    """By finding: a digest of its code, file, place in the data and message, and a number among equal ones."""
     seen: Counter[tuple[str, ...]] = Counter()
     fingerprints: dict[Finding, str] = {}
     for finding in findings:
@@ -26,6 +26,6 @@ def fingerprints(findings: Iterable[Finding]) -> Mapping[Finding, str]:
 
 
 def local(file: str) -> str:
-    """``file`` from the current folder, where it lies below it: checkouts lie elsewhere on every machine."""
+    """``file`` relative to the current folder, if below it: the path of a checkout differs between machines."""
     relative = os.path.relpath(file)
     return file if relative.startswith("..") else relative

@@ -1,4 +1,4 @@
-"""GitHub Actions workflow commands, which show findings as annotations on the changed lines."""
+"""GitHub Actions workflow commands: findings as annotations on the changed lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMMANDS = {Severity.NOTE: "notice", Severity.WARNING: "warning", Severity.ERRO
 
 
 def render_github(result: LintResult) -> str:
-    """One ``::error file=...::`` line per finding, and a notice where rules were not judged because of one."""
+    """One ``::error file=...::`` line per finding, and a notice for each finding with skipped rules."""
     lines = [
         _command(finding.severity, finding.position, finding.code, f"{finding.message} {finding.hint}")
         for finding in result.findings

@@ -1,4 +1,4 @@
-"""GitLab's Code Quality report, which merge requests show beside the changed lines."""
+"""GitLab's Code Quality report, shown in merge requests beside the changed lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SEVERITIES = {Severity.NOTE: "info", Severity.WARNING: "minor", Severity.ERROR:
 def render_gitlab(result: LintResult) -> str:
     """A list of issues: description, check_name, fingerprint, severity, location; paths from the current folder.
 
-    The format has no field for rules that did not run: the finding that kept them from running names them.
+    The format has no field for skipped rules: they are listed in the finding that prevented them.
     """
     prints = fingerprints(result.findings)
     unjudged = {item.because: f" {unjudged_text(item)}" for item in result.not_judged}

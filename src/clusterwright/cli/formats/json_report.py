@@ -1,4 +1,4 @@
-"""Findings for programs. The layout is an interface: keys are added, and ``version`` grows when one is changed."""
+"""Findings as JSON. The layout is an interface: keys are added, and ``version`` grows with a changed key."""
 
 from __future__ import annotations
 

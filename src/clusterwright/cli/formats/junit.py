@@ -1,11 +1,11 @@
-"""JUnit XML: one test case per file that was read; it fails when the file has findings."""
+"""JUnit XML: one test case per file, failing if the file has findings."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-# Writes XML only; the parsing functions, which entities could abuse, are not used.
+# For writing only; the parsing functions are vulnerable to entities, and not used.
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from clusterwright.cli.formats.unjudged import unjudged_text
@@ -14,12 +14,12 @@ from clusterwright.finding import Severity
 if TYPE_CHECKING:
     from clusterwright.rules.engine import LintResult
 
-# What XML 1.0 cannot hold, escaped or not.
+# Characters not allowed in XML 1.0, escaped or not.
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render_junit(result: LintResult, fail_on: Severity) -> str:
-    """Findings at or above ``fail_on`` are failures; lesser ones and skipped rules stand in the case's output."""
+    """Findings at or above ``fail_on`` as failures; lesser ones and skipped rules in the case's output."""
     cases = list(dict.fromkeys([*result.files, *(finding.position.file for finding in result.findings)]))
     failing = {finding.position.file for finding in result.findings if finding.severity >= fail_on}
     totals = {"tests": str(len(cases)), "failures": str(len(failing)), "errors": "0"}
@@ -39,7 +39,7 @@ def render_junit(result: LintResult, fail_on: Severity) -> str:
                 lesser.append(f"{finding.severity.label}: {line}")
         lesser += [_xml(unjudged_text(item)) for item in result.not_judged if item.because.position.file == file]
         if failures:
-            # Most readers of the format know one failure in a case: the first finding names it, its text has them all.
+            # Most readers of the format know one failure in a case: it gets the first finding's code, and all text.
             failure = SubElement(case, "failure", {"type": failures[0][0], "message": failures[0][1]})
             failure.text = "\n".join(line for _, line in failures)
         if lesser:

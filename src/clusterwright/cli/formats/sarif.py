@@ -1,4 +1,4 @@
-"""SARIF 2.1.0 (OASIS), which code-scanning services show on the lines of a pull request."""
+"""SARIF 2.1.0 (OASIS), shown by code-scanning services on the lines of a pull request."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from clusterwright.rules.suppression import Suppressed
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-# A package URL (ECMA-427) names the page in the package itself: no host that could be somebody else's tomorrow.
+# A package URL (ECMA-427) refers to the page in the package itself, independent of any host.
 _PACKAGE = f"pkg:pypi/clusterwright@{__version__}"
 _LEVELS = {Severity.NOTE: "note", Severity.WARNING: "warning", Severity.ERROR: "error"}
 
 
 def render_sarif(result: LintResult, rules: Mapping[str, LintRule]) -> str:
-    """One run with every finding as a result, suppressed ones marked so, and the ``rules`` that they name."""
+    """One run with every finding as a result, suppressed ones marked, and their ``rules``."""
     findings = [*result.findings, *(item.finding for item in result.suppressed)]
     named = sorted({finding.code for finding in findings})
     index = {code: number for number, code in enumerate(named)}
@@ -52,7 +52,7 @@ def render_sarif(result: LintResult, rules: Mapping[str, LintRule]) -> str:
                 # libyaml, and so every position here, counts characters and not bytes or UTF-16 units.
                 "columnKind": "unicodeCodePoints",
                 "results": results,
-                # The standard's place for what the tool could not do; "true": it came to its end.
+                # The standard's place for incomplete analysis; "true": the tool finished.
                 "invocations": [
                     {
                         "executionSuccessful": True,
@@ -78,7 +78,7 @@ def _rule(code: str, rule: LintRule | None) -> dict[str, Any]:
 
 
 def _help(code: str, rule: LintRule) -> dict[str, Any]:
-    """How to fix it; for a rule of ours with its whole page, which services show beside it."""
+    """The fix, and for a rule of this program its whole page."""
     page = pages().get(code)
     if page is None:
         return {"help": {"text": rule.text.fix}}

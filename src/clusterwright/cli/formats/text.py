@@ -1,4 +1,4 @@
-"""Findings for people: position, message, the line with a caret under the place, and a hint."""
+"""Findings as text: position, message, the line with a caret under the place, and a hint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clusterwright.rules.releases import is_newer_than
 if TYPE_CHECKING:
     from clusterwright.rules.engine import LintResult, NotJudged
 
-# Gives the line of a file by number, or None when it cannot be read.
+# The line of a file by number; None for an unreadable file.
 SourceLine = Callable[[str, int], str | None]
 
 _RESET = "\x1b[0m"
@@ -26,8 +26,8 @@ _BOLD = "\x1b[1m"
 _COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
 _MAX_WIDTH = 160
 _MAX_COLUMNS = 112
-# Secrets in plain text: a log that shows the line would be the next place to have it. Files that must not be read, and
-# settings that somebody else may have made a link to one.
+# Findings without an excerpt: secrets in plain text, which an excerpt would copy into logs; and files that must not be
+# read, also through a link in place of the settings.
 _NOT_SHOWN = frozenset({"CW555", "CW161", "CW162"})
 _WORD = re.compile(r""""[^"]*"|'[^']*'|[^\s,:\[\]{}#]+""")
 
@@ -42,12 +42,11 @@ def render_text(
     since: str = "",
     not_judged: bool = False,
 ) -> str:
-    """All findings, or with ``statistics`` how many there are of each code; how many rules were not judged, or with
-    ``not_judged`` which; and, unless ``quiet``, a last line that counts everything. ``colour`` adds escapes for a
-    terminal.
+    """All findings, the number of skipped rules, and a last line with all counts.
 
-    With ``since`` the findings of rules that this version did not have come last, under a heading of their own. Raises
-    ClusterwrightError where it is no version.
+    With ``statistics`` findings are counted by code; with ``not_judged`` skipped rules are listed; with ``quiet`` the
+    last line is left out. ``colour`` adds escapes for a terminal. With ``since`` the findings of rules newer than this
+    version come last, under a heading of their own. Raises ClusterwrightError for an invalid version.
     """
     if statistics:
         lines = list(_statistics(result))
@@ -80,7 +79,7 @@ def _statistics(result: LintResult) -> list[str]:
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Whether ``stream`` is a terminal whose owner does not forbid colours (https://no-color.org)."""
+    """Whether ``stream`` is a terminal with colours not disabled (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -103,10 +102,12 @@ def _block(finding: Finding, source_line: SourceLine, colour: bool) -> str:
 
 
 def _unjudged_count(items: Sequence[NotJudged]) -> str:
-    """The number of rules that did not run, in one line: errors come first, and few readers want every code."""
+    """A line with the number of skipped rules: few readers need every code while there are errors."""
     because = sorted({item.because.code for item in items})
     rules = set(chain.from_iterable(item.codes for item in items))
-    count = "no rule was judged" if any(item.is_everything for item in items) else f"{len(rules)} rules were not judged"
+    count = f"{len(rules)} rules were not judged"
+    if any(item.is_everything for item in items):
+        count = "no rule was judged"
     return f"Because of {', '.join(because)}, {count}: `clusterwright lint --not-judged` lists them.\n"
 
 
@@ -136,10 +137,13 @@ def _excerpt(finding: Finding, line: str) -> Sequence[str]:
 
 
 def _columns(text: str) -> int:
-    """How many terminal columns ``text`` takes."""
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
-    )
+    """The width of ``text`` in terminal columns."""
+    columns = 0
+    for character in text:
+        if unicodedata.combining(character):
+            continue
+        columns += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return columns
 
 
 def _summary(result: LintResult) -> str:
@@ -159,5 +163,5 @@ def _summary(result: LintResult) -> str:
         f"rule{'s' if rules != 1 else ''} not judged": rules,
         f"other YAML file{'s' if len(result.skipped) != 1 else ''} skipped": len(result.skipped),
     }
-    other_counts = "".join(f", {count} {what}" for what, count in rest.items() if count)
+    other_counts = "".join(f", {count} {name}" for name, count in rest.items() if count)
     return f"{', '.join(parts) or 'no findings'} in {files}{other_counts}"

@@ -1,4 +1,4 @@
-"""The rules that did not run, as one sentence for formats without a list of their own for it."""
+"""Skipped rules as one sentence, for formats without a list for them."""
 
 from __future__ import annotations
 

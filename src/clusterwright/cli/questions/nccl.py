@@ -1,4 +1,4 @@
-"""``clusterwright nccl``: every variable of NCCL and PyTorch with its value, and where in the spec it comes from."""
+"""``clusterwright nccl``: every variable of NCCL and PyTorch with its value and its origin in the spec."""
 
 from __future__ import annotations
 

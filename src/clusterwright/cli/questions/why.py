@@ -29,7 +29,7 @@ CONTEXT = 20
 @click.option("--line", "number", type=click.IntRange(min=1), help="Only this line of the file.")
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def why(spec: Path, *, device: str, pattern: str, file: str, number: int | None, form: str) -> int:
-    r"""Names the values of SPEC that the lines of DEVICE which match PATTERN come from.
+    r"""Names the values of SPEC behind the lines of DEVICE that match PATTERN.
 
     Each value of the spec is changed in turn, and the device rendered anew. A value is named when the lines then
     differ. PATTERN is a regular expression; without one every line counts.
@@ -94,7 +94,7 @@ def _shortened(text: str, most: int = MOST_VALUE) -> str:
 
 
 def _around_difference(before: str, after: str) -> str:
-    """The new line; of a long one the part where it begins to differ."""
+    """The new line; of a long one the part around the first difference."""
     if len(after) <= MOST_VALUE:
         return after
     same = 0

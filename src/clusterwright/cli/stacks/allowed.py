@@ -1,6 +1,6 @@
-"""Whether an update may start now: as it was approved, by enough people, within a window, and within the policy.
+"""Conditions for the start of an update: its approvals, an open window, and the policy of the spec.
 
-An operator can override each condition on the command line, with a reason that is recorded.
+An operator can override each condition on the command line, with a recorded reason.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
-    from clusterwright.cli.stacks.judged import JudgedPreview, Judging
+    from clusterwright.cli.stacks.checked import CheckedPreview, CheckOptions
     from clusterwright.cli.stacks.options import ChosenStacks
     from clusterwright.rollout.approval import Approved
     from clusterwright.rollout.audit import RecordedOverride
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class Permission:
     """The policy's conditions for the start of an update.
 
-    ``policies`` are those of the spec in force and of the new one. ``opening`` names the time at which waves may start,
-    "" for now. ``missing`` names the missing approvals, "" for none.
+    ``policies`` are those of the spec in force and of the new one. ``opening`` is the start of the next window, "" for
+    an open one. ``missing`` names the missing approvals, "" for none.
     """
 
     policies: tuple[RolloutPolicy, ...]
@@ -38,7 +38,7 @@ class Permission:
 
     @property
     def lines(self) -> Iterator[str]:
-        """The unmet conditions, for people."""
+        """The unmet conditions as text."""
         if self.opening:
             yield f"no wave starts now: the next window opens {self.opening}"
         if self.missing:
@@ -46,22 +46,23 @@ class Permission:
 
 
 def now() -> datetime:
-    """This moment, by which windows are open and signatures stand."""
+    """The current time, for windows and signatures."""
     return datetime.now(UTC)
 
 
 def permission(
-    site: ChosenStacks, prepared: Prepared, judged: JudgedPreview | None, approved: Approved | None
+    site: ChosenStacks, prepared: Prepared, checked: CheckedPreview | None, approved: Approved | None
 ) -> Permission:
-    """The conditions of the spec in force and of the new one. Drains and their end have none."""
-    if judged is None or judged.preview.moves_state_alone:
+    """The conditions of the spec in force and of the new one; none for a drain or its end."""
+    if checked is None or checked.preview.moves_state_alone:
         return Permission(policies=(), opening="", missing="")
-    in_force = judged.preview.policy_in_force
-    policies = (*((in_force,) if in_force is not None else ()), site.spec.rollout)
-    return asked_by(policies, approved, needs_window=bool(prepared.waves))
+    policies = [site.spec.rollout]
+    if checked.preview.policy_in_force is not None:
+        policies.insert(0, checked.preview.policy_in_force)
+    return permission_by(tuple(policies), approved, needs_window=bool(prepared.waves))
 
 
-def asked_by(policies: tuple[RolloutPolicy, ...], approved: Approved | None, *, needs_window: bool) -> Permission:
+def permission_by(policies: tuple[RolloutPolicy, ...], approved: Approved | None, *, needs_window: bool) -> Permission:
     """The conditions of ``policies`` at this moment, for the user of this process. Raises ClusterwrightError."""
     from clusterwright.rollout.approval import missing_approvals
     from clusterwright.rollout.audit import who
@@ -76,7 +77,7 @@ def asked_by(policies: tuple[RolloutPolicy, ...], approved: Approved | None, *, 
 
 
 def closed_until(policies: Iterable[RolloutPolicy], moment: datetime) -> str:
-    """When the next window opens of a policy by which none is open, "" where waves may start.
+    """The start of the next window of the first policy without an open one; "" where waves may start.
 
     Raises ClusterwrightError.
     """
@@ -92,14 +93,14 @@ def closed_until(policies: Iterable[RolloutPolicy], moment: datetime) -> str:
 def require_allowed(
     site: ChosenStacks,
     prepared: Prepared,
-    judged: JudgedPreview | None,
+    checked: CheckedPreview | None,
     *,
     file: Path | None,
     accept: str,
-    judging: Judging,
+    checking: CheckOptions,
     is_resumed: bool,
 ) -> Permission:
-    """Raises ClusterwrightError for another update than the approved one, and for a broken policy without override."""
+    """Raises ClusterwrightError for an update other than the approved one, and for a broken policy without override."""
     from clusterwright.deploy.store import Store
     from clusterwright.rollout.approval import NotApprovedError, load_approval, require_approved
 
@@ -113,20 +114,20 @@ def require_allowed(
             f"{len(prepared.breaks)} of {len(prepared.waves)} waves break the policy of the spec's `rollout:`. Nothing "
             'was touched. Take it in smaller steps, or answer for it: --accept "why".'
         )
-    allowed = permission(site, prepared, judged, approved)
-    if allowed.missing and not judging.unapproved:
+    allowed = permission(site, prepared, checked, approved)
+    if allowed.missing and not checking.unapproved:
         raise NotApprovedError(
             f"{allowed.missing}. Nothing was touched. `preview --save FILE` writes what is to be approved, "
             "`clusterwright approve FILE` signs it, `up --approved FILE` sends it; --unapproved --because "
             '"why" answers for it alone.'
         )
-    is_signed_for = any(policy.approvers for policy in allowed.policies) and not judging.unapproved
-    if approved and judged and is_signed_for and not is_resumed and not approved.text.startswith(judged.text):
+    is_signed_for = any(policy.approvers for policy in allowed.policies) and not checking.unapproved
+    if approved and checked and is_signed_for and not is_resumed and not approved.text.startswith(checked.text):
         raise NotApprovedError(
             "the preview that was signed reads otherwise than what this update does. Nothing was touched: make it "
             "anew, with the options that `up` has (--jobs, --accept-refuted), and have it approved."
         )
-    if allowed.opening and not judging.outside_window:
+    if allowed.opening and not checking.outside_window:
         raise ClusterwrightError(
             f"no wave may start now: the next window of the spec's `rollout:` opens {allowed.opening}. Nothing was "
             'touched. --outside-window --because "why" answers for it.'
@@ -135,7 +136,7 @@ def require_allowed(
 
 
 def lapsed_lines(spec: ClusterSpec) -> Iterator[str]:
-    """Exceptions whose last day has passed, for people."""
+    """Lapsed exceptions of a spec, a line each."""
     from clusterwright.rules.spec.lapsed import lapsed
 
     for item in lapsed(spec, now().date()):
@@ -143,7 +144,7 @@ def lapsed_lines(spec: ClusterSpec) -> Iterator[str]:
 
 
 def overdue_lines(spec: ClusterSpec) -> Iterator[str]:
-    """Lapsed exceptions, and certificates that ended, are due or cannot be read, for people."""
+    """Lapsed exceptions and expired, due or unreadable certificates, a line each."""
     yield from lapsed_lines(spec)
     if not spec.keys:
         return
@@ -155,11 +156,11 @@ def overdue_lines(spec: ClusterSpec) -> Iterator[str]:
         yield f"the expiry of certificates is unknown: {error}"
 
 
-def answers(allowed: Permission, judging: Judging, user: str) -> Iterator[RecordedOverride]:
+def recorded_overrides(allowed: Permission, checking: CheckOptions, user: str) -> Iterator[RecordedOverride]:
     """The overrides on the command line, for the audit log."""
     from clusterwright.rollout.audit import RecordedOverride
 
-    if allowed.opening and judging.outside_window:
-        yield RecordedOverride(f"outside the windows: the next opens {allowed.opening}", judging.because.strip(), user)
-    if allowed.missing and judging.unapproved:
-        yield RecordedOverride(f"unapproved: {allowed.missing}", judging.because.strip(), user)
+    if allowed.opening and checking.outside_window:
+        yield RecordedOverride(f"outside the windows: the next opens {allowed.opening}", checking.because.strip(), user)
+    if allowed.missing and checking.unapproved:
+        yield RecordedOverride(f"unapproved: {allowed.missing}", checking.because.strip(), user)

@@ -1,4 +1,4 @@
-"""``clusterwright approve``: a signature under a preview that somebody else carries out."""
+"""``clusterwright approve``: a signature under another operator's preview."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from clusterwright.finding import ClusterwrightError
 )
 @click.option("--yes", is_flag=True, help="Sign without being asked; what is signed is shown all the same.")
 def approve(*, file: Path, name: str, key: Path, yes: bool) -> int:
-    """Sign the preview that `preview --save` wrote into FILE, so that `up --approved FILE` may send it.
+    """Sign the preview in FILE, written by `preview --save`, for `up --approved FILE`.
 
-    What you sign is shown first: the preview, and digests of every byte that is to be sent and of what devices hold.
-    It stands for seven days. Nobody approves a change that they carry out.
+    The signed text is shown first: the preview, and digests of every byte to send and of the devices' content. A
+    signature is valid for seven days. You cannot approve a change that you carry out yourself.
 
     Exit status: 0 signed, 2 refused.
     """

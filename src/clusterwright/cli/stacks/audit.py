@@ -1,4 +1,4 @@
-"""``clusterwright audit``: the record that rollouts left."""
+"""``clusterwright audit``: the record of rollouts."""
 
 from __future__ import annotations
 
@@ -105,12 +105,12 @@ def _show_device(
 
 
 def _text_of(moment: datetime) -> str:
-    """As the record writes moments, which are in UTC."""
+    """A time in the format of the record, in UTC."""
     return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC).isoformat(timespec="milliseconds")
 
 
 def _document(rollout: Rollout, *, with_entries: bool) -> dict[str, Any]:
-    """A rollout as JSON: the fields of its line, and every entry of one that was requested by name."""
+    """A rollout as JSON: the fields of its line, and on request every entry."""
     names = (
         *("name", "action", "end", "by", "reason", "started", "manifest", "commit", "is_modified"),
         *("waves", "waves_done", "failed"),
@@ -118,7 +118,9 @@ def _document(rollout: Rollout, *, with_entries: bool) -> dict[str, Any]:
     document = {name: getattr(rollout, name) for name in names}
     programs = dict.fromkeys(entry["program"] for entry in rollout.entries if entry.get("program"))
     document |= {"program": ", ".join(programs), "devices": rollout.devices}
-    return document | ({"entries": list(rollout.entries)} if with_entries else {})
+    if with_entries:
+        document["entries"] = list(rollout.entries)
+    return document
 
 
 @audit.command()
@@ -179,7 +181,7 @@ def _entries(root: Path) -> list[dict[str, Any]]:
 def _line(rollout: Rollout) -> str:
     waves = f"{rollout.waves_done} of {rollout.waves} waves" if rollout.waves else "no waves"
     if rollout.devices:
-        waves = "devices " + ", ".join(f"{count} {what}" for what, count in rollout.devices.items())
+        waves = "devices " + ", ".join(f"{count} {result}" for result, count in rollout.devices.items())
     failed = f", {len(rollout.failed)} devices failed" if rollout.failed else ""
     reason = f": {rollout.reason}" if rollout.reason else ""
     return f"{rollout.name}  {rollout.action:<7}  {rollout.end:<8}  {rollout.by}  {waves}{failed}{reason}"
@@ -191,7 +193,8 @@ def _show(rollout: Rollout) -> None:
         click.echo(f"{entry['at']}  {entry['event']}")
         for name, value in entry.items():
             if name not in ("at", "event", "rollout", "sequence", "previous", "digest", "preview", "waves"):
-                click.echo(f"    {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                click.echo(f"    {name}: {text}")
         if entry.get("preview", {}).get("text"):
             click.echo(f"    preview as approved (SHA-256 {entry['preview']['sha256']}):")
             for line in entry["preview"]["text"].splitlines():

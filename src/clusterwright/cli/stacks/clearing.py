@@ -1,4 +1,4 @@
-"""Whether devices may be cleared now: the same windows and approvals as for an update, over a list of devices."""
+"""Windows and approvals for the removal of deployed files from devices, as for an update."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 from clusterwright.and_more import and_more
-from clusterwright.cli.stacks.allowed import answers, asked_by
+from clusterwright.cli.stacks.allowed import permission_by, recorded_overrides
 from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
-    from clusterwright.cli.stacks.judged import Judging
+    from clusterwright.cli.stacks.checked import CheckOptions
     from clusterwright.cli.stacks.options import ChosenStacks
     from clusterwright.deploy.pulumi.given import Given
     from clusterwright.rollout.approval import Approved, Signature
@@ -26,19 +26,19 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Permitted:
-    """The recorded part of a permission: the ``text`` that was shown, its signers, and the overrides."""
+class RecordedPermission:
+    """The recorded part of a permission: the shown ``text``, its signers, and the overrides."""
 
     text: str = ""
     signatures: tuple[Signature, ...] = ()
     answers: tuple[RecordedOverride, ...] = ()
 
 
-NOTHING_ASKED = Permitted()
+NO_PERMISSION_NEEDED = RecordedPermission()
 """For an action that changes no device."""
 
 
-def given_trees(before: Mapping[str, Given]) -> dict[str, str]:
+def trees_by_device(before: Mapping[str, Given]) -> dict[str, str]:
     """The digest of each device's last tree, from the state of its stack."""
     trees: dict[str, str] = {}
     for given in before.values():
@@ -46,12 +46,12 @@ def given_trees(before: Mapping[str, Given]) -> dict[str, str]:
     return trees
 
 
-def clearing(site: ChosenStacks, before: Mapping[str, Given]) -> Approved:
-    """The removal, to be signed. No approval of an update has the same digests."""
+def removal(site: ChosenStacks, before: Mapping[str, Given]) -> Approved:
+    """The removal as a document to sign. Its digests differ from those of any update."""
     from clusterwright.rollout.approval import Approved
 
     manifests = {name: given.manifest for name, given in before.items()}
-    trees = given_trees(before)
+    trees = trees_by_device(before)
     lines = [f"destroy: {len(trees)} devices of {site.plan.name} lose what was deployed on them"]
     for stack, given in before.items():
         lines.append(f"  {stack}: {and_more(sorted(given.trees), _SHOWN)}")
@@ -63,33 +63,35 @@ def clearing(site: ChosenStacks, before: Mapping[str, Given]) -> Approved:
     )
 
 
-def require_clearing_allowed(site: ChosenStacks, wanted: Approved, *, file: Path | None, judging: Judging) -> Permitted:
-    """Raises ClusterwrightError where a window is closed or an approval is missing, and nobody answers for it."""
+def require_clearing_allowed(
+    site: ChosenStacks, removal_document: Approved, *, file: Path | None, checking: CheckOptions
+) -> RecordedPermission:
+    """Raises ClusterwrightError for a closed window or a missing approval without an override."""
     from clusterwright.rollout.approval import NotApprovedError, load_approval
     from clusterwright.rollout.audit import who
 
     approved = load_approval(file) if file else None
-    if approved and (approved.manifest, approved.base) != (wanted.manifest, wanted.base):
+    if approved and (approved.manifest, approved.base) != (removal_document.manifest, removal_document.base):
         raise NotApprovedError(
             f"{file} approves something else than what would be removed now. Nothing was touched. "
             "`destroy --save FILE` writes what is to be approved."
         )
-    allowed = asked_by((*_policies_in_force(site), site.spec.rollout), approved, needs_window=True)
-    if allowed.missing and not judging.unapproved:
+    allowed = permission_by((*_policies_in_force(site), site.spec.rollout), approved, needs_window=True)
+    if allowed.missing and not checking.unapproved:
         raise NotApprovedError(
             f"{allowed.missing}. Nothing was touched. `destroy --save FILE` writes what is to be approved, "
             "`clusterwright approve FILE` signs it, `destroy --approved FILE` removes it; --unapproved --because "
             '"why" answers for it alone.'
         )
-    if approved and allowed.policies and not judging.unapproved and approved.text != wanted.text:
+    if approved and allowed.policies and not checking.unapproved and approved.text != removal_document.text:
         raise NotApprovedError("the text that was signed is not what would be removed. Nothing was touched.")
-    if allowed.opening and not judging.outside_window:
+    if allowed.opening and not checking.outside_window:
         raise ClusterwrightError(
             f"nothing may be removed now: the next window of the spec's `rollout:` opens {allowed.opening}. "
             'Nothing was touched. --outside-window --because "why" answers for it.'
         )
     signatures = approved.signatures if approved else ()
-    return Permitted(wanted.text, signatures, tuple(answers(allowed, judging, who()[0])))
+    return RecordedPermission(removal_document.text, signatures, tuple(recorded_overrides(allowed, checking, who()[0])))
 
 
 def digest_of(values: Mapping[str, str]) -> str:
@@ -98,7 +100,7 @@ def digest_of(values: Mapping[str, str]) -> str:
 
 
 def _policies_in_force(site: ChosenStacks) -> tuple[RolloutPolicy, ...]:
-    """Those of the specs that stacks were brought to last, as far as this program still reads them."""
+    """The policies of the deployed specs, as far as this version of the program can read them."""
     from clusterwright.deploy.store import MissingObject, Store
     from clusterwright.rollout.deployed import kept_spec, specs_in_force
     from clusterwright.spec.load import load_spec

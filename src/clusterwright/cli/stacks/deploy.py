@@ -1,4 +1,4 @@
-"""``clusterwright preview``: the effects of an update, by the proofs and by Pulumi."""
+"""``clusterwright preview``: the effects of an update, from the proofs and from Pulumi."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clusterwright.cli.stacks.allowed import overdue_lines, permission
-from clusterwright.cli.stacks.judged import Judging, judge, judging_options
+from clusterwright.cli.stacks.checked import CheckOptions, check_options, check_preview
 from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
@@ -46,41 +46,30 @@ _EXIT_PENDING = 4
 @click.option(
     "--expect-no-changes", is_flag=True, help="Exit with 4 where something would change, as a nightly job asks."
 )
-@judging_options
+@check_options
 def preview(
     *,
     save: Path | None,
     form: str,
     by_engine: bool,
     expect_no_changes: bool,
-    jobs: Path | None,
-    accept_refuted: tuple[str, ...],
-    skip_gate: tuple[str, ...],
-    outside_window: bool,
-    unapproved: bool,
-    because: str,
     **options: Any,
 ) -> int:
-    """Show what would change on which device and why, what it disturbs, in which waves, and whether proofs hold.
+    """Show the changes of each device with their reasons, disturbances and waves, and whether proofs hold.
 
     Exit status: 0 previewed, 1 errors in the spec, or a proof would break, 2 could not run, 3 failed on a stack, 4
     something would change (--expect-no-changes), 130 interrupted.
     """
     from clusterwright.deploy.pulumi.automation import Engine
 
-    judging = Judging(
-        jobs=jobs,
-        accept_refuted=accept_refuted,
-        skip_gate=skip_gate,
-        outside_window=outside_window,
-        unapproved=unapproved,
-        because=because,
-    )
-    if form == "text" and save is None and (same := _unchanged(options)):
-        click.echo(f"{same.cluster}: nothing changes", err=options["events"] == Path("-"))
-        status, changes = _drive(same, options) if by_engine else (0, False)
+    checking = CheckOptions.taken_from(options)
+    is_stdout_used = options["events"] == Path("-")
+    unchanged = _unchanged(options) if form == "text" and save is None else None
+    if unchanged is not None:
+        click.echo(f"{unchanged.cluster}: nothing changes", err=is_stdout_used)
+        status, changes = _drive(unchanged, options) if by_engine else (0, False)
         return _EXIT_PENDING if status == 0 and expect_no_changes and changes else status
-    from clusterwright.cli.stacks.waves import waves_text
+    from clusterwright.cli.stacks.waves import update_text
     from clusterwright.rollout import ledger
     from clusterwright.rollout.approval import save_approval
     from clusterwright.rollout.gates.selection import device_gates
@@ -91,22 +80,21 @@ def preview(
     engine = Engine(site.deployment)
     before = ledger.load(site.root)
     prepared = site.prepare(engine, before)
-    is_judged = form == "json" or not prepared.is_quiet
-    judged = judge(site, prepared, judging) if is_judged else None
-    devices, skipped = site.target.devices(), judging.skipped
+    is_checked = form == "json" or not prepared.is_quiet
+    checked = check_preview(site, prepared, checking) if is_checked else None
+    devices, skipped = site.target.devices(), checking.skipped
     gates = device_gates(
         site.plan, devices, prepared.effects, rollout=prepared.rollout, root=site.root, skipped=skipped
     )
-    parts = (judged.text if judged else "", waves_text(prepared, gates))
-    text = "\n\n".join(filter(None, parts))
+    text = update_text(checked, prepared, gates)
     shown = text or f"{site.plan.name}: nothing changes"
-    if judged and form == "json":
-        shown = judged.json(gates)
-    click.echo(shown, err=options["events"] == Path("-"))
-    if judged and judged.is_refused:
+    if checked and form == "json":
+        shown = checked.json(gates)
+    click.echo(shown, err=is_stdout_used)
+    if checked and checked.is_refused:
         return EXIT_FINDINGS
-    for line in (*permission(site, prepared, judged, None).lines, *overdue_lines(site.spec)):
-        click.echo(line, err=form == "json" or options["events"] == Path("-"))
+    for line in (*permission(site, prepared, checked, None).lines, *overdue_lines(site.spec)):
+        click.echo(line, err=form == "json" or is_stdout_used)
     previewed = _Previewed(
         cluster=site.plan.name, stacks=site.stacks, manifests=prepared.manifests, engine=engine, devices=site.devices
     )
@@ -121,9 +109,9 @@ def preview(
 
 @dataclass(frozen=True, slots=True)
 class _Previewed:
-    """The stacks of a cluster that Pulumi is to preview, with their manifests by the stacks' names.
+    """Stacks of a cluster to preview in Pulumi, with their manifests by the stacks' names.
 
-    ``devices`` are those that are previewed alone; empty: all.
+    ``devices`` are the only ones to preview; empty: all.
     """
 
     cluster: str
@@ -134,7 +122,7 @@ class _Previewed:
 
 
 def _unchanged(options: dict[str, Any]) -> _Previewed | None:
-    """The stacks that the options name when nothing is to be done on any; None where the spec has to be read for that.
+    """The selected stacks if none has a change, by the notes of an earlier run; None where the spec has to be read.
 
     Raises ClusterwrightError.
     """
@@ -143,13 +131,15 @@ def _unchanged(options: dict[str, Any]) -> _Previewed | None:
     from clusterwright.deploy.pulumi.units import UPPER
     from clusterwright.rollout.unchanged import recalled, unchanged
 
-    layers = ((UPPER,) if options["upper"] else ()) + tuple(dict.fromkeys(options["pods"]))
+    layers = list(dict.fromkeys(options["pods"]))
+    if options["upper"]:
+        layers.insert(0, UPPER)
     if options["devices"] or options["to"]:  # compared device by device, or with another spec than the file's
         return None
-    if not layers or len(set(layers) - {UPPER}) > 1:  # only the plan knows every layer, and the order of pods
+    if not layers or len(set(layers) - {UPPER}) > 1:  # only the plan has every layer, and the order of pods
         return None
     path, target = options["spec"], chosen_target(options)
-    # A spec that says where its secrets come from is asked about as such: a note of the other kind is not believed.
+    # A note is valid for one source of secrets: the option's, or the spec's own.
     with_secrets = target if target.secrets else replace(target, secrets=path)
     for candidate in dict.fromkeys((target, with_secrets)):
         manifests = recalled(path, dict.fromkeys(layers), candidate)
@@ -157,7 +147,8 @@ def _unchanged(options: dict[str, Any]) -> _Previewed | None:
             continue
         candidate.carries(())  # a bad access file is refused before anything is touched
         engine = Engine(Deployment(path, candidate))
-        if (stacks := unchanged(manifests, engine)) is None:
+        stacks = unchanged(manifests, engine)
+        if stacks is None:
             return None
         by_stack = {manifest.stack: manifest for manifest in manifests}
         return _Previewed(cluster=manifests[0].cluster, stacks=stacks, manifests=by_stack, engine=engine)
@@ -165,9 +156,7 @@ def _unchanged(options: dict[str, Any]) -> _Previewed | None:
 
 
 def _drive(previewed: _Previewed, options: dict[str, Any]) -> tuple[int, bool]:
-    """Pulumi's own preview of every stack, on the manifests that were shown: the exit status, and whether any of its
-    resources would change.
-    """
+    """Run Pulumi's preview of every stack; the exit status, and whether any resource would change."""
     from clusterwright.cli.stacks.progress import shown
     from clusterwright.deploy.pulumi.order import drive_stacks
     from clusterwright.deploy.pulumi.units import units_of_devices
@@ -184,4 +173,5 @@ def _drive(previewed: _Previewed, options: dict[str, Any]) -> tuple[int, bool]:
     if is_stopped():
         click.echo("preview was interrupted", err=True)
         return EXIT_INTERRUPTED, False
-    return tell_ran("preview", stacks, ran), any(stack_run.counts.keys() - {"same"} for stack_run in ran)
+    has_changes = any(stack_run.counts.keys() - {"same"} for stack_run in ran)
+    return tell_ran("preview", stacks, ran), has_changes

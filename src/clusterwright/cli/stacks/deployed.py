@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clusterwright.and_more import and_more
+from clusterwright.cli.stacks.checked import CheckOptions, note_gone, permission_options
 from clusterwright.cli.stacks.clearing import (
-    NOTHING_ASKED,
-    Permitted,
-    clearing,
+    NO_PERMISSION_NEEDED,
+    RecordedPermission,
     digest_of,
-    given_trees,
+    removal,
     require_clearing_allowed,
+    trees_by_device,
 )
-from clusterwright.cli.stacks.judged import Judging, note_gone, permission_options
 from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
@@ -61,12 +61,12 @@ _reason_option = click.option(
 @device_option
 @_reason_option
 def refresh(*, reason: str, **options: Any) -> int:
-    """Ask the devices what they hold; the next preview shows what differs, the next up fixes it.
+    """Read the files of the devices; the next preview shows the differences, the next up fixes them.
 
-    Devices that run, of stacks without a state, are taken up as they are: nothing is put on them. With --device, those
-    of the rack that it stands in are asked with it.
+    Running devices of stacks without a state are recorded as they are: no file is changed. With --device, the other
+    devices in its rack are read too.
 
-    Exit status: 0 asked, 1 errors in the spec, 2 could not run, 3 failed on a stack, 130 interrupted.
+    Exit status: 0 read, 1 errors in the spec, 2 could not run, 3 failed on a stack, 130 interrupted.
     """
     from clusterwright.deploy.pulumi.automation import Engine
 
@@ -106,12 +106,9 @@ def destroy(
     yes: bool,
     save: Path | None,
     approved: Path | None,
-    outside_window: bool,
-    unapproved: bool,
-    because: str,
     **options: Any,
 ) -> int:
-    """Remove from the devices what was put there, and nothing else; the upper layer goes last.
+    """Remove the deployed files from the devices, and nothing else; the upper layer goes last.
 
     It starts within the windows of the spec's `rollout:` and with its approvals, as `up` does.
 
@@ -121,14 +118,7 @@ def destroy(
     from clusterwright.deploy.pulumi.order import require_none_left
     from clusterwright.deploy.pulumi.units import cut
 
-    judging = Judging(
-        jobs=None,
-        accept_refuted=(),
-        skip_gate=(),
-        outside_window=outside_window,
-        unapproved=unapproved,
-        because=because,
-    )
+    checking = CheckOptions.taken_from(options)
     site = open_site(options, asks_for_secrets=False)
     if site is None:
         return EXIT_FINDINGS
@@ -139,10 +129,10 @@ def destroy(
     if not deployed.stacks:
         return 0
     with closing(engine), site.alone("destroy"):
-        wanted = clearing(deployed, engine.all_given(deployed.stacks))
+        removal_document = removal(deployed, engine.all_given(deployed.stacks))
         if save:
-            return _save(save, wanted)
-        permitted = require_clearing_allowed(deployed, wanted, file=approved, judging=judging)
+            return _save(save, removal_document)
+        permitted = require_clearing_allowed(deployed, removal_document, file=approved, checking=checking)
         if not yes:
             _confirm(deployed)
         why = reason or _asked_why()
@@ -154,7 +144,7 @@ def destroy(
 
 @dataclass(frozen=True, slots=True)
 class _Adopted:
-    """Devices of a stack that run, though no state knows them: ``running``, their ``units``, and their manifest."""
+    """Running devices of a stack without a state: ``running``, their ``units``, and their manifest."""
 
     running: frozenset[str]
     units: tuple[str, ...]
@@ -162,9 +152,9 @@ class _Adopted:
 
 
 def _adopted(site: ChosenStacks, given: Mapping[str, Given]) -> dict[str, _Adopted]:
-    """By stack, for those with such devices; none where devices are asked for alone.
+    """Running devices without a state, by stack; none with --device.
 
-    Devices out of service are not asked. Raises ClusterwrightError.
+    Devices out of service are not queried. Raises ClusterwrightError.
     """
     from clusterwright.deploy.pulumi.rendering import make_manifests
     from clusterwright.plan.service import OUT_OF_SERVICE
@@ -172,13 +162,12 @@ def _adopted(site: ChosenStacks, given: Mapping[str, Given]) -> dict[str, _Adopt
 
     if site.devices:
         return {}
-    trees = {stack.name: given[stack.name].trees if stack.name in given else {} for stack in site.stacks}
-    unknown = [
-        name
-        for stack in site.stacks
-        for name in stack.devices
-        if name not in trees[stack.name] and site.plan.by_name[name].state != OUT_OF_SERVICE
-    ]
+    trees: dict[str, Mapping[str, str]] = {}
+    unknown: list[str] = []
+    for stack in site.stacks:
+        trees[stack.name] = given[stack.name].trees if stack.name in given else {}
+        without_tree = [name for name in stack.devices if name not in trees[stack.name]]
+        unknown += [name for name in without_tree if site.plan.by_name[name].state != OUT_OF_SERVICE]
     asked = ask_devices(site.target, unknown)
     if asked.silent:
         click.echo(
@@ -192,30 +181,30 @@ def _adopted(site: ChosenStacks, given: Mapping[str, Given]) -> dict[str, _Adopt
         return {}
     manifests = make_manifests(site.plan, site.target, stacks, site.source)
     click.echo(f"taken up as they are: {len(running)} devices that no state knows of", err=True)
-    return {
-        stack.name: _Adopted(
+    adopted: dict[str, _Adopted] = {}
+    for stack in stacks:
+        adopted[stack.name] = _Adopted(
             running=running.intersection(stack.devices),
             units=tuple(unit.name for unit in stack.units if not running.isdisjoint(unit.devices)),
             manifest=manifests[stack.name].alone(running, trees[stack.name]),
         )
-        for stack in stacks
-    }
+    return adopted
 
 
 def _deployed(site: ChosenStacks, recorded: frozenset[str]) -> ChosenStacks:
-    """The site with those of its stacks that are deployed; the others are named."""
+    """The site with its deployed stacks only; the others are reported."""
     absent = [stack.name for stack in site.stacks if stack.name not in recorded]
     if absent:
         click.echo(f"not deployed, and left out: {', '.join(absent)}", err=True)
     return replace(site, stacks=tuple(stack for stack in site.stacks if stack.name in recorded))
 
 
-def _save(file: Path, wanted: Approved) -> int:
-    """Writes the removal, to be signed."""
+def _save(file: Path, removal_document: Approved) -> int:
+    """Write the removal as a document to sign."""
     from clusterwright.rollout.approval import write_approval
 
-    write_approval(file, wanted)
-    click.echo(wanted.text)
+    write_approval(file, removal_document)
+    click.echo(removal_document.text)
     click.echo(f"saved to {file}: nothing was touched", err=True)
     return 0
 
@@ -245,9 +234,9 @@ def _drive(
     reason: str,
     options: dict[str, Any],
     adopted: Mapping[str, _Adopted] = MappingProxyType({}),
-    permitted: Permitted = NOTHING_ASKED,
+    permitted: RecordedPermission = NO_PERMISSION_NEEDED,
 ) -> int:
-    """The action over every stack, recorded with the devices' content before, the findings and the end."""
+    """Run the action over every stack, and record the devices' content before, the differences and the end."""
     from clusterwright.cli.stacks.progress import shown
     from clusterwright.deploy.pulumi.given import Given
     from clusterwright.deploy.pulumi.order import drive_stacks
@@ -260,8 +249,8 @@ def _drive(
     progress(f"{action}: {', '.join(stack.name for stack in site.stacks)}")
     had_state = engine.all_given(site.stacks)
     before = {stack.name: Given({}, {}) for stack in site.stacks} | had_state
-    asks = action == "refresh"
-    lost = fill_holes(site.plan, site.target, site.stacks, site.source, before) if asks else ()
+    is_refresh = action == "refresh"
+    lost = fill_holes(site.plan, site.target, site.stacks, site.source, before) if is_refresh else ()
     before |= {name: before[name].with_running(sorted(adoption.running)) for name, adoption in adopted.items()}
     if site.devices:
         before = _asked_alone(site, before)
@@ -269,30 +258,32 @@ def _drive(
     trail = Trail(site.root, rollout_name(approval.base))
     trail.approved(approval, resumes=False)
     reports = UnitReports()
-    failures_only = is_quiet() and not asks  # what a refresh finds is its result
+    failures_only = is_quiet() and not is_refresh  # differences are the result of a refresh
     with shown(options["events"], failures_only=failures_only) as listen, interruptible(engine) as is_stopped:
 
-        def heard(event: Event) -> None:
+        def report_and_show(event: Event) -> None:
             reports(event)
             listen(event)
 
         def run(stack: Stack) -> Ran:
-            if taken := adopted.get(stack.name):
-                adoption = engine.run("adopt", stack, heard, taken.units, taken.manifest)
+            running = adopted.get(stack.name)
+            if running is not None:
+                adoption = engine.run("adopt", stack, report_and_show, running.units, running.manifest)
                 if not adoption.ok or stack.name not in had_state:
                     return adoption
-            return engine.run(action, stack, heard, units_of_devices(stack, site.devices))
+            return engine.run(action, stack, report_and_show, units_of_devices(stack, site.devices))
 
         at_once: int = options["parallel"]
         ran = drive_stacks(site.stacks, run, at_once, upper_last=action == "destroy", is_stopped=is_stopped)
     by_name = {stack.name: stack for stack in site.stacks}
     changes = []
     for stack_run in ran:
-        had, has = before[stack_run.stack], _after(engine, by_name[stack_run.stack])
-        uncompared = [name for name in lost if name in had.trees]
-        change = (
-            refreshed(had, has, stack_run, reports, uncompared) if asks else destroyed(had, has, stack_run, reports)
-        )
+        state_before, state_after = before[stack_run.stack], _after(engine, by_name[stack_run.stack])
+        if is_refresh:
+            uncompared = [name for name in lost if name in state_before.trees]
+            change = refreshed(state_before, state_after, stack_run, reports, uncompared)
+        else:
+            change = destroyed(state_before, state_after, stack_run, reports)
         trail.stack(change)
         changes.append(change)
     trail.ended(_result(ran, is_stopped=is_stopped()))
@@ -300,13 +291,13 @@ def _drive(
         click.echo(f"{action} was interrupted; the same command picks up what is left", err=True)
         return EXIT_INTERRUPTED
     status = tell_ran(action, site.stacks, ran)
-    if asks and status == 0:
-        _tell_found(changes)
+    if is_refresh and status == 0:
+        _tell_differences(changes)
     return status
 
 
 def _asked_alone(site: ChosenStacks, before: Mapping[str, Given]) -> dict[str, Given]:
-    """The recorded state of the units that hold the devices which were requested alone."""
+    """The recorded state of the units with the devices of --device."""
     requested: set[str] = set()
     for stack in site.stacks:
         for unit in stack.units:
@@ -319,18 +310,18 @@ def _asked_alone(site: ChosenStacks, before: Mapping[str, Given]) -> dict[str, G
     return given_alone
 
 
-def _tell_found(changes: list[StackChange]) -> None:
-    """Which devices differ, those that differed before and still do among them."""
+def _tell_differences(changes: list[StackChange]) -> None:
+    """Report the devices with a difference, new or old."""
     from clusterwright.rollout.stack_change import AS_GIVEN, NOT_KNOWN
 
     unknown = []
     differing = []
     as_given = 0
     for change in changes:
-        for name, what in change.devices.items():
-            if what == NOT_KNOWN:
+        for name, result in change.devices.items():
+            if result == NOT_KNOWN:
                 unknown.append(name)
-            elif what == AS_GIVEN:
+            elif result == AS_GIVEN:
                 as_given += 1
             else:
                 differing.append(name)
@@ -349,7 +340,7 @@ def _tell_found(changes: list[StackChange]) -> None:
 
 
 def _after(engine: Engine, stack: Stack) -> Given | None:
-    """The state; None where it cannot be read, which the record of that stack contains already."""
+    """The state after the action; None where it cannot be read, which the stack's record reports already."""
     try:
         return engine.given(stack)
     except ClusterwrightError:
@@ -357,9 +348,9 @@ def _after(engine: Engine, stack: Stack) -> Given | None:
 
 
 def _approval(
-    action: str, site: ChosenStacks, reason: str, before: Mapping[str, Given], permitted: Permitted
+    action: str, site: ChosenStacks, reason: str, before: Mapping[str, Given], permitted: RecordedPermission
 ) -> Approval:
-    """The request, with digests of the manifests that the stacks were deployed from, and of the devices' trees."""
+    """The action for the record, with digests of the stacks' manifests and of the devices' trees."""
     from clusterwright.rollout.audit import Approval, revision_of, who
 
     user, host = who()
@@ -374,7 +365,7 @@ def _approval(
         spec=str(path),
         revision=revision_of(path, (Path(name) for name in site.spec.document.files)),
         manifest=digest_of({name: given.manifest for name, given in before.items()}),
-        base=digest_of(given_trees(before)),
+        base=digest_of(trees_by_device(before)),
         text=permitted.text,
         waves=(),
         answers=permitted.answers,
@@ -386,11 +377,9 @@ def _approval(
 def _result(ran: tuple[Ran, ...], *, is_stopped: bool) -> Result:
     from clusterwright.rollout.execution import Result, UpdateEnd
 
-    failed = [stack_run.stack for stack_run in ran if not stack_run.ok]
     if is_stopped:
         return Result(end=UpdateEnd.ABORTED, waves=(), stacks=ran, text="interrupted")
-    return (
-        Result(end=UpdateEnd.STOPPED, waves=(), stacks=ran, text=f"{', '.join(failed)} failed")
-        if failed
-        else Result(UpdateEnd.DONE, (), ran)
-    )
+    failed = [stack_run.stack for stack_run in ran if not stack_run.ok]
+    if failed:
+        return Result(end=UpdateEnd.STOPPED, waves=(), stacks=ran, text=f"{', '.join(failed)} failed")
+    return Result(UpdateEnd.DONE, (), ran)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def tell_brought_back(site: ChosenStacks, rollout: KeptRollout) -> None:
-    """Warn that the spec's own files still contain the change that was rolled back."""
+    """Warn about the rolled-back change, still present in the spec's files."""
     commit = f", commit {rollout.revision.commit[:12]}" if rollout.revision.commit else ""
     if rollout.revision.is_modified:
         commit += ", with changes that are in no commit"
@@ -28,7 +28,7 @@ def tell_brought_back(site: ChosenStacks, rollout: KeptRollout) -> None:
 
 
 def tell_end(listen: Listener, rollout: UnderWay, result: Result) -> None:
-    """Have listeners told how the rollout ended."""
+    """Send listeners the end of the rollout."""
     from clusterwright.deploy.pulumi.events import Event, EventKind
     from clusterwright.rollout.execution import UpdateEnd
 
@@ -58,7 +58,7 @@ def tell_result(site: ChosenStacks, result: Result, settled: frozenset[str]) -> 
 
 
 def _tell_whole(site: ChosenStacks, result: Result, settled: frozenset[str]) -> int:
-    """The end of stacks that were driven as a whole, beside those without a change."""
+    """Print the end of stacks updated as a whole, and the names of unchanged ones."""
     if len(settled) == len(site.stacks):
         click.echo("nothing changed; every stack holds what it is to have", err=True)
         return 0

@@ -30,7 +30,7 @@ _MEANINGS = {
 
 
 class Metrics:
-    """Listens to the events of one rollout."""
+    """A listener to the events of one rollout."""
 
     def __init__(self, root: Path, *, cluster: str, rollout: str, finished: int) -> None:
         self._file = root / FOLDER / FILE

@@ -1,4 +1,4 @@
-"""Options of the commands that drive stacks, and the site that they open before anything is touched."""
+"""Options of commands on stacks, and the site opened before any change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-if TYPE_CHECKING:  # what reads and judges specs is imported where one is: a preview that finds no change does neither
+if TYPE_CHECKING:  # imported on use: a preview without changes neither reads nor checks a spec
     from clusterwright.cli.planning import PlannedSpec
     from clusterwright.deploy.pulumi.automation import Engine, Ran
     from clusterwright.deploy.pulumi.project import Deployment
@@ -33,7 +33,7 @@ EXIT_INTERRUPTED = 130
 
 
 def stack_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The arguments of commands on some stacks of a spec, or on all of them."""
+    """Add the arguments of commands on stacks of a spec."""
     decorators = (
         click.argument("spec", type=click.Path(path_type=Path)),
         click.option(
@@ -48,7 +48,7 @@ def stack_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say where a deployment is and how it is reached."""
+    """Add the options about the place of a deployment and the access to it."""
     from clusterwright.deploy.pulumi.order import STACKS_AT_ONCE
     from clusterwright.deploy.targets import TARGETS
 
@@ -96,7 +96,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def device_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option of commands that can be about some devices alone."""
+    """Add the option to limit a command to some devices."""
     option = click.option(
         "--device",
         "devices",
@@ -108,7 +108,7 @@ def device_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def rollback_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option of commands that can bring back the spec of an earlier rollout."""
+    """Add the option to roll back to the spec of an earlier rollout."""
     option = click.option(
         "--to",
         default="",
@@ -120,7 +120,7 @@ def rollback_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class ChosenStacks:
-    """A spec with the selected stacks, their deployment and the files that the spec was read from."""
+    """A spec with the selected stacks, their deployment and the source files of the spec."""
 
     spec: ClusterSpec
     plan: Plan
@@ -130,13 +130,13 @@ class ChosenStacks:
     devices: frozenset[str] = frozenset()
     """The only selected devices; empty for all of the stacks."""
     brought_back: KeptRollout | None = None
-    """The rollout whose spec this is; None for the spec's files as they are."""
+    """The earlier rollout with this spec; None for the spec's files as they are."""
     known_plans: Mapping[str, Plan] = field(default_factory=dict)
-    """Plans of specs in the store, by digest: these need not be built again."""
+    """Plans built already, by digest of their spec in the store."""
 
     @property
     def target(self) -> Chosen:
-        """The target that was chosen."""
+        """The target of the deployment."""
         return self.deployment.target
 
     @property
@@ -146,9 +146,9 @@ class ChosenStacks:
 
     @contextmanager
     def alone(self, action: str) -> Iterator[None]:
-        """Locks the cluster of this root; Busy names the command that holds the lock.
+        """Lock the cluster of this root; Busy names the command with the lock.
 
-        Raises ClusterwrightError too when the passphrase is not that of the stacks.
+        Raises ClusterwrightError also for a wrong passphrase of the stacks.
         """
         from clusterwright.deploy.locks import StackLocks
         from clusterwright.deploy.secrets.passphrase import require_passphrase
@@ -159,7 +159,7 @@ class ChosenStacks:
             yield
 
     def prepare(self, engine: Engine, begun: UnderWay | None = None) -> Prepared:
-        """The update of the stacks; ``begun`` is the rollout that did not end. Raises ClusterwrightError."""
+        """The update of the stacks; ``begun`` is an unfinished rollout. Raises ClusterwrightError."""
         from clusterwright.rollout.prepare import prepare_update
 
         return prepare_update(
@@ -175,7 +175,7 @@ class ChosenStacks:
 
 
 def chosen_target(options: dict[str, Any]) -> Chosen:
-    """The target that the options name; where its state is kept is told to Pulumi."""
+    """The selected target; the place of its state is passed to Pulumi in the environment."""
     from clusterwright.deploy.targets import Chosen
 
     if options["backend"]:
@@ -184,7 +184,7 @@ def chosen_target(options: dict[str, Any]) -> Chosen:
 
 
 def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStacks | None:
-    """The site that the options name; None after the spec's errors were printed. Raises ClusterwrightError."""
+    """The selected site; None after printing the spec's errors. Raises ClusterwrightError."""
     from clusterwright.cli.planning import planned_spec
 
     path: Path = options["spec"]
@@ -204,7 +204,7 @@ def site_of(
     rollout: KeptRollout | None = None,
     known_plans: Mapping[str, Plan] | None = None,
 ) -> ChosenStacks:
-    """The site that the options name, of a spec that was read: that of ``rollout``, or the options' own.
+    """The selected site with the spec ``planned``, read from ``rollout`` or from the options' path.
 
     Raises ClusterwrightError.
     """
@@ -217,14 +217,14 @@ def site_of(
     target.carries(())  # a bad access file is refused before anything is touched
     if plan.spec.secrets and target.secrets is None:
         target = replace(target, secrets=path)
-    stacks = choose(cut(plan), (*options["pods"], *((UPPER,) if options["upper"] else ())))
+    layers = [*options["pods"], UPPER] if options["upper"] else options["pods"]
+    stacks = choose(cut(plan), tuple(layers))
     devices = frozenset(options.get("devices", ()))
     if devices:
         stacks = stacks_of_devices(stacks, devices)
     if asks_for_secrets:
-        from clusterwright.deploy.secrets.presence import (
-            require_secrets,  # asks the renderers, which a preview may not need
-        )
+        # Imports the renderers, which a preview may not need.
+        from clusterwright.deploy.secrets.presence import require_secrets
 
         require_secrets(plan, target, stacks)
     return ChosenStacks(
@@ -240,7 +240,7 @@ def site_of(
 
 
 def _brought_back(options: dict[str, Any]) -> KeptRollout | None:
-    """The rollout of ``--to``, whose spec is there until the command ends. Raises ClusterwrightError."""
+    """The rollout of ``--to`` with its spec, available until the command ends. Raises ClusterwrightError."""
     name: str = options.get("to", "")
     if not name:
         return None
@@ -250,7 +250,7 @@ def _brought_back(options: dict[str, Any]) -> KeptRollout | None:
 
 
 def _tell_of_newer_rules(spec: Path, root: Path) -> None:
-    """Say which errors come from rules that the version did not have by which the stacks were deployed."""
+    """Report errors of rules newer than the version used for the last deployment."""
     from clusterwright.rollout.deployed import programs
     from clusterwright.rules.engine import lint_path
     from clusterwright.rules.releases import is_newer_than, numbers_of
@@ -268,15 +268,15 @@ def _tell_of_newer_rules(spec: Path, root: Path) -> None:
 
 
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""A key, a service manager that stops a job, and a connection that is gone."""
+"""Ctrl-C, the end of a job by a service manager, and a lost terminal."""
 
 
 @contextmanager
 def interruptible(engine: Engine) -> Iterator[Callable[[], bool]]:
-    """A first Ctrl-C, SIGTERM or SIGHUP starts nothing new; a second stops running updates after their current steps.
+    """After a first Ctrl-C, SIGTERM or SIGHUP start nothing new; after a second stop updates behind their current step.
 
-    A third raises KeyboardInterrupt: it ends a wait for devices, which is no step of the engine's. Gives the question
-    whether there was one.
+    A third raises KeyboardInterrupt, to end a wait for devices outside of the engine. The context is a function: True
+    after any signal.
     """
     presses: list[int] = []
 
@@ -289,8 +289,9 @@ def interruptible(engine: Engine) -> Iterator[Callable[[], bool]]:
         else:
             raise KeyboardInterrupt
 
-    heard = [number for number in _ENDING_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]  # under nohup
-    before = {number: signal.signal(number, pressed) for number in heard}
+    # Under nohup, SIGHUP stays ignored.
+    handled = [number for number in _ENDING_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, pressed) for number in handled}
     try:
         yield lambda: bool(presses)
     finally:

@@ -1,4 +1,4 @@
-"""Progress for people and programs: a live view on a terminal, plain lines elsewhere, and JSON lines."""
+"""Progress of commands on stacks: a live view on a terminal, plain lines elsewhere, and JSON lines."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
 _MARKS = {"create": "+", "update": "~", "delete": "-", "refresh": "~"}
 _DONE = {"create": "created", "update": "updated", "delete": "deleted", "same": "unchanged", "refresh": "read"}
 _PLANNED = {"create": "to create", "update": "to update", "delete": "to delete", "same": "unchanged"}
-_FOUND = {**_DONE, "update": "different", "delete": "gone"}  # what a refresh finds on devices
+_REFRESHED = {**_DONE, "update": "different", "delete": "gone"}  # results of a refresh
 _FAILURES = frozenset({EventKind.STACK_FAILED, EventKind.WAVE_FAILED, EventKind.ROLLOUT_STOPPED})
 _STYLES = {"+": "green", "~": "yellow", "-": "red", "!": "bold red"}
 
 
 def counted(action: str, counts: Mapping[str, int]) -> str:
     """Counts of resources by their change, done or planned: ``1 updated, 7 unchanged``."""
-    words = {"preview": _PLANNED, "refresh": _FOUND}.get(action, _DONE)
+    words = {"preview": _PLANNED, "refresh": _REFRESHED}.get(action, _DONE)
     return ", ".join(f"{count} {words.get(kind, kind)}" for kind, count in sorted(counts.items(), key=_same_last))
 
 
@@ -41,31 +41,33 @@ def _same_last(entry: tuple[str, int]) -> tuple[bool, str]:
 
 
 class Lines:
-    """Turns events into blocks of lines: the messages of a unit stand together, below the unit's own line.
+    """Turn events into blocks of lines: the messages of a unit stand together, below the unit's line.
 
     Blocks of several stacks may follow each other, so each begins with its stack's name.
     """
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
-        self._said: defaultdict[tuple[str, str], list[Event]] = defaultdict(list)
+        self._messages_by_unit: defaultdict[tuple[str, str], list[Event]] = defaultdict(list)
         self._actions: dict[str, str] = {}
 
     def __call__(self, event: Event) -> None:
-        """Write the blocks that are complete with ``event``."""
+        """Write the blocks completed by ``event``."""
         key = event.stack, event.unit
         match event.kind:
             case EventKind.MESSAGE if event.unit:
-                self._said[key].append(event)
+                self._messages_by_unit[key].append(event)
             case EventKind.UNIT_FINISHED | EventKind.UNIT_FAILED:
-                messages = self._said.pop(key, [])
+                messages = self._messages_by_unit.pop(key, [])
                 failed = event.kind is EventKind.UNIT_FAILED
                 if failed or messages or event.operation in _MARKS:
                     mark = "!" if failed else _MARKS.get(event.operation, " ")
-                    self._block(f"{event.stack}: {mark} {self._what(event)} {event.unit_kind} {event.unit}", messages)
+                    self._block(
+                        f"{event.stack}: {mark} {self._operation(event)} {event.unit_kind} {event.unit}", messages
+                    )
             case EventKind.STACK_FINISHED | EventKind.STACK_FAILED:
-                for stack, unit in [key for key in self._said if key[0] == event.stack]:
-                    self._block(f"{stack}: {unit}", self._said.pop((stack, unit)))
+                for stack, unit in [key for key in self._messages_by_unit if key[0] == event.stack]:
+                    self._block(f"{stack}: {unit}", self._messages_by_unit.pop((stack, unit)))
                 self._write(f"{event.stack}: {_ending(event)}")
             case EventKind.STACK_STARTED:
                 self._actions[event.stack] = event.operation
@@ -74,9 +76,9 @@ class Lines:
             case _ if event.text:
                 self._block("", [event])
 
-    def _what(self, event: Event) -> str:
+    def _operation(self, event: Event) -> str:
         if self._actions.get(event.stack) == "refresh" and event.kind is EventKind.UNIT_FINISHED:
-            return _FOUND.get(event.operation, event.operation)
+            return _REFRESHED.get(event.operation, event.operation)
         return event.operation
 
     def _block(self, title: str, messages: list[Event]) -> None:
@@ -98,14 +100,14 @@ def _ending(event: Event) -> str:
 
 
 class Failures:
-    """Passes failures and warnings to ``lines``, with the messages of their units: the whole of ``--quiet``."""
+    """Pass failures and warnings to ``lines``, with the messages of their units: the output of ``--quiet``."""
 
     def __init__(self, lines: Listener) -> None:
         self._lines = lines
         self._messages: defaultdict[tuple[str, str], list[Event]] = defaultdict(list)
 
     def __call__(self, event: Event) -> None:
-        """Pass ``event`` on, keep it until its unit has ended, or drop it."""
+        """Pass ``event`` on, keep it until the end of its unit, or drop it."""
         if event.kind is EventKind.MESSAGE and event.unit:
             self._messages[event.stack, event.unit].append(event)
         elif event.kind in (EventKind.UNIT_FINISHED, EventKind.UNIT_FAILED):
@@ -122,7 +124,7 @@ def _is_warning(event: Event) -> bool:
 
 
 class PlainLines:
-    """Lines on a stream that is no terminal."""
+    """Lines on a stream other than a terminal."""
 
     def __init__(self, *, to_stderr: bool) -> None:
         self._lines = Lines(lambda text: click.echo(text, err=to_stderr))
@@ -133,15 +135,15 @@ class PlainLines:
 
 
 class StackElapsed(TimeElapsedColumn):
-    """How long a stack has taken: it is at work until it says that it ended, not until its last unit is done."""
+    """The time since the start of a stack, until its end event: later than the end of its last unit."""
 
     def render(self, task: Task) -> Text:
-        """As ``0:01:05``."""
+        """The time in the format ``0:01:05``."""
         return Text(str(timedelta(seconds=int(task.elapsed or 0))), style="progress.elapsed")
 
 
 class LiveView:
-    """One bar a stack on a terminal, and one for the waves of a rollout, with the lines scrolling above them."""
+    """A bar for each stack on a terminal, one for the waves of a rollout, and the lines scrolling above them."""
 
     def __init__(self, console: Console) -> None:
         columns = (
@@ -190,7 +192,7 @@ class LiveView:
             case EventKind.ROLLOUT_STARTED if event.details.get("waves"):
                 self._waves = self._progress.add_task("waves", total=event.details["waves"], now="")
             case EventKind.WAVE_STARTED if self._waves is not None:
-                total = event.details["waves"]  # waves for those that are tried once more come behind the others
+                total = event.details["waves"]  # grows by waves for a second attempt
                 self._progress.update(self._waves, total=total, completed=wave - 1, now=f"wave {wave}, {event.stack}")
             case EventKind.WAVE_FINISHED if self._waves is not None:
                 self._progress.update(self._waves, completed=wave, now=f"wave {wave} is well")
@@ -209,7 +211,7 @@ class LiveView:
 
 
 class EventStream:
-    """One JSON object a line, each with the time at which it was written; see ``rollout-events.schema.json``."""
+    """One JSON object a line, each with the time of writing; see ``rollout-events.schema.json``."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
@@ -225,8 +227,8 @@ class EventStream:
 def shown(events: Path | None, *, failures_only: bool = False) -> Iterator[Listener]:
     """The listeners of events: one for standard output, and the stream into ``events`` (``-``: standard output).
 
-    With ``failures_only``, which ``--quiet`` sets, failures and warnings alone are printed. Raises ClickException when
-    the stream cannot be opened.
+    With ``failures_only`` (``--quiet``), only failures and warnings are printed. Raises ClickException for a stream
+    that cannot be opened.
     """
     console = styled_console()
     with ExitStack() as opened:

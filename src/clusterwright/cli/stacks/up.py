@@ -1,4 +1,4 @@
-"""``clusterwright up``: an update is prepared, shown, approved, and goes out in waves."""
+"""``clusterwright up``: an update is prepared, shown, approved, and sent in waves."""
 
 from __future__ import annotations
 
@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clusterwright.cli.stacks.allowed import Permission, answers, closed_until, now, overdue_lines, require_allowed
+from clusterwright.cli.stacks.allowed import (
+    Permission,
+    closed_until,
+    now,
+    overdue_lines,
+    recorded_overrides,
+    require_allowed,
+)
+from clusterwright.cli.stacks.checked import CheckedPreview, CheckOptions, check_options, check_preview, note_done
 from clusterwright.cli.stacks.ended import tell_brought_back, tell_end, tell_result
-from clusterwright.cli.stacks.judged import JudgedPreview, Judging, judge, judging_options, note_done
 from clusterwright.cli.stacks.options import (
     EXIT_FINDINGS,
     ChosenStacks,
@@ -40,18 +47,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """The options of the command line, beside the stacks."""
+class UpdateRequest:
+    """The options of the command line except for the stacks."""
 
     reason: str
-    accept: str
-    approved: Path | None
-    pause_after: frozenset[int]
-    interactive: bool
     yes: bool
-    verdicts: Path | None
-    probe: str
-    judging: Judging
+    checking: CheckOptions
+    accept: str = ""
+    approved: Path | None = None
+    pause_after: frozenset[int] = frozenset()
+    interactive: bool = False
+    verdicts: Path | None = None
+    probe: str = ""
 
 
 @click.command()
@@ -86,7 +93,7 @@ class Wishes:
     metavar="COMMAND",
     help="Run after each wave, told the wave as JSON; it prints `device: why` for those that are not well.",
 )
-@judging_options
+@check_options
 def up(
     *,
     reason: str,
@@ -97,12 +104,6 @@ def up(
     yes: bool,
     verdicts: Path | None,
     probe: str,
-    jobs: Path | None,
-    accept_refuted: tuple[str, ...],
-    skip_gate: tuple[str, ...],
-    outside_window: bool,
-    unapproved: bool,
-    because: str,
     **options: Any,
 ) -> int:
     """Deploy SPEC: new stacks at once, the layer above the pods first; running devices in waves.
@@ -112,25 +113,16 @@ def up(
     """
     from clusterwright.deploy.pulumi.automation import Engine
 
-    judging = Judging(
-        jobs=jobs,
-        accept_refuted=accept_refuted,
-        skip_gate=skip_gate,
-        outside_window=outside_window,
-        unapproved=unapproved,
-        because=because,
-    )
-    pauses = frozenset(pause_after)
-    wishes = Wishes(
+    request = UpdateRequest(
         reason=reason,
         accept=accept,
         approved=approved,
-        pause_after=pauses,
+        pause_after=frozenset(pause_after),
         interactive=interactive,
         yes=yes,
         verdicts=verdicts,
         probe=probe,
-        judging=judging,
+        checking=CheckOptions.taken_from(options),
     )
     site = open_site(options, asks_for_secrets=True)
     if site is None:
@@ -138,17 +130,19 @@ def up(
     progress(f"up: {', '.join(stack.name for stack in site.stacks)}")
     engine = Engine(site.deployment)
     with closing(engine), site.alone("up"):
-        return update_stacks(site, engine, wishes, options["events"], options["parallel"])
+        return update_stacks(site, engine, request, events=options["events"], at_once=options["parallel"])
 
 
-def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Path | None, at_once: int) -> int:
-    """Prepares an update, shows it, and carries it out once it is allowed; the exit status. Raises ClusterwrightError.
+def update_stacks(
+    site: ChosenStacks, engine: Engine, request: UpdateRequest, *, events: Path | None, at_once: int
+) -> int:
+    """Prepare an update, show it, and carry it out if allowed; the exit status. Raises ClusterwrightError.
 
-    A refusal comes before a device is touched.
+    Any refusal comes before the first change on a device.
     """
     from clusterwright.cli.stacks.progress import shown
     from clusterwright.cli.stacks.watched import watched
-    from clusterwright.cli.stacks.waves import waves_text
+    from clusterwright.cli.stacks.waves import update_text
     from clusterwright.deploy.pulumi.events import Event, EventKind
     from clusterwright.deploy.store import Store
     from clusterwright.rollout import ledger
@@ -166,28 +160,35 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
         progress(f"rollout {rollout.name} goes on{_at(rollout)}")
     elif before:
         click.echo(f"rollout {before.name} was left{_at(before)}; this one starts from what was given", err=True)
-    judged = None if prepared.is_quiet else judge(site, prepared, wishes.judging)
-    if judged:
-        judged.require_held()
-    gates = _gates(site, wishes, prepared)
-    parts = (judged.text if judged else "", waves_text(prepared, gates))
-    text = "\n\n".join(filter(None, parts))
+    checked = None if prepared.is_quiet else check_preview(site, prepared, request.checking)
+    if checked:
+        checked.require_held()
+    gates = _gates(site, request, prepared)
+    text = update_text(checked, prepared, gates)
     for part in (text, *overdue_lines(site.spec)):
         if part:
             click.echo(part, err=True)
     allowed = require_allowed(
         site,
         prepared,
-        judged,
-        file=wishes.approved,
-        accept=wishes.accept,
-        judging=wishes.judging,
+        checked,
+        file=request.approved,
+        accept=request.accept,
+        checking=request.checking,
         is_resumed=is_resumed,
     )
-    reason = _reason(wishes, prepared)
-    _confirm(wishes, rollout)
+    reason = _reason(request, prepared)
+    _confirm(request, rollout)
     approval = _approval(
-        site, wishes, prepared, reason=reason, text=text, judged=judged, gates=gates, kept=kept, allowed=allowed
+        site,
+        request,
+        prepared,
+        reason=reason,
+        text=text,
+        checked=checked,
+        gates=gates,
+        kept=kept,
+        allowed=allowed,
     )
     trail = Trail(site.root, rollout.name)
     trail.approved(approval, resumes=is_resumed)
@@ -202,9 +203,9 @@ def update_stacks(site: ChosenStacks, engine: Engine, wishes: Wishes, events: Pa
             budget=budget,
             at_once=at_once,
             first_budget_percent=site.spec.rollout.first_failure_percent,
-            pause_after=wishes.pause_after,
+            pause_after=request.pause_after,
             is_aborted=is_aborted,
-            goes_on=_asks(wishes, allowed),
+            goes_on=_may_start(request, allowed),
             again=again,
         )
         execution = Execution(
@@ -234,9 +235,9 @@ def _at(rollout: UnderWay) -> str:
     return " behind its waves" if rollout.waves else ""
 
 
-def _reason(wishes: Wishes, prepared: Prepared) -> str:
-    if wishes.reason or not prepared.waves:
-        return wishes.reason
+def _reason(request: UpdateRequest, prepared: Prepared) -> str:
+    if request.reason or not prepared.waves:
+        return request.reason
     if not sys.stdin.isatty():
         raise ClusterwrightError(
             'running devices would change: say why for the audit log, with --reason "why" or CLUSTERWRIGHT_REASON. '
@@ -245,57 +246,58 @@ def _reason(wishes: Wishes, prepared: Prepared) -> str:
     return str(click.prompt("Why (for the audit log)", err=True))
 
 
-def _confirm(wishes: Wishes, rollout: UnderWay) -> None:
-    if rollout.left and not wishes.yes and not wishes.approved and sys.stdin.isatty():
+def _confirm(request: UpdateRequest, rollout: UnderWay) -> None:
+    if rollout.left and not request.yes and not request.approved and sys.stdin.isatty():
         click.confirm(f"Start{_at(rollout)}?", abort=True, err=True)
 
 
-def _asks(wishes: Wishes, allowed: Permission) -> Callable[[int, Wave], bool]:
-    """Whether a wave may start: in a window that is still open, and as its operator says where it is interactive."""
+def _may_start(request: UpdateRequest, allowed: Permission) -> Callable[[int, Wave], bool]:
+    """A function deciding whether a wave may start: in an open window, and confirmed with ``--interactive``."""
 
-    def asks(number: int, wave: Wave) -> bool:
-        opening = "" if wishes.judging.outside_window else closed_until(allowed.policies, now())
+    def may_start(number: int, wave: Wave) -> bool:
+        opening = "" if request.checking.outside_window else closed_until(allowed.policies, now())
         if opening:
             click.echo(f"wave {number} waits: the next window opens {opening}", err=True)
             return False
-        if not wishes.interactive:
+        if not request.interactive:
             return True
         return click.confirm(f"Wave {number}: {len(wave.devices)} devices of {wave.layer}. Go on?", err=True)
 
-    return asks
+    return may_start
 
 
-def _gates(site: ChosenStacks, wishes: Wishes, prepared: Prepared) -> Gates:
-    """All gates between waves: files, the devices' own state, and the site's verdicts."""
+def _gates(site: ChosenStacks, request: UpdateRequest, prepared: Prepared) -> Gates:
+    """All gates between waves: files, the devices' state, and the site's verdicts."""
     from clusterwright.deploy.store import Store
     from clusterwright.rollout.gates.health import HoldsTree, SiteProbe, Verdicts
     from clusterwright.rollout.gates.selection import Gates, device_gates
 
-    devices, skipped = site.target.devices(), wishes.judging.skipped
+    devices, skipped = site.target.devices(), request.checking.skipped
     by_device = device_gates(
         site.plan, devices, prepared.effects, rollout=prepared.rollout, root=site.root, skipped=skipped
     )
     names = {stack.layer: stack.name for stack in site.stacks}
 
     def opened(layer: str) -> Target:
-        return (site.target.of_stack(names[layer]) if site.target.secrets else site.target).open()
+        chosen = site.target.of_stack(names[layer]) if site.target.secrets else site.target
+        return chosen.open()
 
     gates: list[Gate] = [HoldsTree(opened, Store(site.root / "objects")), *by_device.asked]
-    if wishes.verdicts:
-        gates.append(Verdicts(wishes.verdicts))
-    if wishes.probe:
-        gates.append(SiteProbe(tuple(shlex.split(wishes.probe))))
+    if request.verdicts:
+        gates.append(Verdicts(request.verdicts))
+    if request.probe:
+        gates.append(SiteProbe(tuple(shlex.split(request.probe))))
     return Gates(tuple(gates), by_device.unasked)
 
 
 def _approval(
     site: ChosenStacks,
-    wishes: Wishes,
+    request: UpdateRequest,
     prepared: Prepared,
     *,
     reason: str,
     text: str,
-    judged: JudgedPreview | None,
+    checked: CheckedPreview | None,
     gates: Gates,
     kept: str,
     allowed: Permission,
@@ -305,9 +307,14 @@ def _approval(
 
     user, host = who()
     path, back = site.deployment.spec, site.brought_back
-    approved = load_approval(wishes.approved) if wishes.approved else None
-    policy = (RecordedOverride(f"policy: {wave.breaks}", wishes.accept, user) for wave in prepared.breaks)
-    left_out = (RecordedOverride(f"gate not asked: {name}", why, user) for name, why in wishes.judging.skipped.items())
+    approved = load_approval(request.approved) if request.approved else None
+    overrides = [RecordedOverride(f"policy: {wave.breaks}", request.accept, user) for wave in prepared.breaks]
+    for gate, why_skipped in request.checking.skipped.items():
+        overrides.append(RecordedOverride(f"gate not asked: {gate}", why_skipped, user))
+    overrides.extend(recorded_overrides(allowed, request.checking, user))
+    if checked:
+        overrides.extend(checked.answers)
+    revision = back.revision if back else revision_of(path, map(Path, site.spec.document.files))
     return Approval(
         action="up",
         cluster=site.plan.name,
@@ -316,17 +323,12 @@ def _approval(
         host=host,
         reason=reason,
         spec=str(path),
-        revision=back.revision if back else revision_of(path, (Path(name) for name in site.spec.document.files)),
+        revision=revision,
         manifest=prepared.digest,
         base=prepared.base,
         text=approved.text if approved else text,
         waves=prepared.rollout.waves,
-        answers=(
-            *policy,
-            *left_out,
-            *answers(allowed, wishes.judging, user),
-            *(judged.answers if judged else ()),
-        ),
+        answers=tuple(overrides),
         signatures=approved.signatures if approved else (),
         gates=gates.questions,
         left_out=gates.left_out,

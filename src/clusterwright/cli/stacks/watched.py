@@ -1,4 +1,4 @@
-"""Listeners of a rollout beside its operator: the metrics' file, and the server that the spec names."""
+"""Further listeners of a rollout: the file of metrics, and the webhook of the spec."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watched(listen: Listener, site: ChosenStacks, rollout: UnderWay, *, is_quiet: bool) -> Iterator[Listener]:
-    """``listen``, with everybody else who is told of ``rollout``; nobody is told of one that changes nothing."""
+    """``listen`` and the further listeners of ``rollout``; only ``listen`` for a rollout without changes."""
     if is_quiet:
         yield listen
         return
@@ -34,7 +34,7 @@ def watched(listen: Listener, site: ChosenStacks, rollout: UnderWay, *, is_quiet
 
         def tell(event: Event) -> None:
             listen(event)
-            for other in others:
-                other(event)
+            for listener in others:
+                listener(event)
 
         yield tell

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from clusterwright.and_more import and_more
 from clusterwright.deploy.pulumi.units import UPPER, Stack
@@ -12,16 +13,21 @@ from clusterwright.rollout.unbuilt_images import unbuilt_lines
 from clusterwright.rollout.waves import Wave
 from clusterwright.text.columns import aligned_lines
 
+if TYPE_CHECKING:
+    from clusterwright.cli.stacks.checked import CheckedPreview
+
 _HEADINGS = ("wave", "", "layer", "units", "devices", "effect", "racks disturbed", "bandwidth left")
 _SHOWN = 3
 
 
-def waves_text(prepared: Prepared, gates: Gates) -> str:
-    """The remaining waves as a table, the gates between them, and the changes outside of waves.
+def update_text(checked: CheckedPreview | None, prepared: Prepared, gates: Gates) -> str:
+    """The preview, then the remaining waves as a table, the gates between them, and changes outside of waves.
 
     "" for no change.
     """
-    return "\n".join(_lines(prepared, gates))
+    preview_text = checked.text if checked else ""
+    waves_text = "\n".join(_lines(prepared, gates))
+    return "\n\n".join(filter(None, (preview_text, waves_text)))
 
 
 def _lines(prepared: Prepared, gates: Gates) -> Iterator[str]:
@@ -53,7 +59,8 @@ def _lines(prepared: Prepared, gates: Gates) -> Iterator[str]:
 
 
 def _at_once(stacks: Iterable[Stack], when: str) -> Iterator[str]:
-    if names := _some(stack.name for stack in stacks):
+    names = _some(stack.name for stack in stacks)
+    if names:
         yield f"{when}at once and without gates, as their first update has not ended yet: {names}"
 
 

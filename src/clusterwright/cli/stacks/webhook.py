@@ -1,7 +1,7 @@
-"""A server that is told of a rollout: JSON over HTTPS, signed, in a thread of its own that no rollout waits for.
+"""A webhook with the events of a rollout: signed JSON over HTTPS, sent in a thread without delaying the rollout.
 
-The secret is fetched in that thread, signs, and goes nowhere else. Of the address only the host is ever shown: people
-put tokens into paths.
+The secret is fetched in that thread and used for signatures only. Messages contain the host of the address alone: its
+path may be a token.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clusterwright.spec.rollout import Notify
 
 SIGNATURE = "X-Clusterwright-Signature-256"
-_TOLD = frozenset(
+_SENT_EVENTS = frozenset(
     {
         EventKind.ROLLOUT_STARTED,
         EventKind.WAVE_FINISHED,
@@ -35,13 +35,13 @@ _TOLD = frozenset(
     }
 )
 _ANSWER_S = 5
-_END_S = 10  # for what is left when the rollout has ended
+_END_S = 10  # for events not sent at the end of the rollout
 _MOST_WAITING = 1000
 _MOST_TEXT = 2000
 
 
 class Webhook:
-    """Listens to the events of one rollout; ``close`` gives the remaining ones a few seconds."""
+    """Send the events of one rollout; ``close`` waits a few seconds for the remaining ones."""
 
     def __init__(self, notify: Notify, secrets: Callable[[], Mapping[str, str]], *, cluster: str, rollout: str) -> None:
         self._notify, self._secrets = notify, secrets
@@ -53,8 +53,8 @@ class Webhook:
         self._thread.start()
 
     def __call__(self, event: Event) -> None:
-        """Have the event sent, if it is one that servers are told of. Never waits."""
-        if event.kind not in _TOLD:
+        """Queue the event if webhooks receive its kind. Never waits."""
+        if event.kind not in _SENT_EVENTS:
             return
         document = event.document()
         if isinstance(document.get("text"), str):
@@ -86,7 +86,7 @@ class Webhook:
             if not key:
                 raise ClusterwrightError(f"there is no secret {self._notify.secret}")
             self._send_all(key.encode())
-        except Exception as error:  # whatever it is, the rollout goes on
+        except Exception as error:  # no error here may stop the rollout
             self._trouble = str(error) if isinstance(error, ClusterwrightError) else type(error).__name__
             self._drop_all()
 

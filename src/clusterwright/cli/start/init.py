@@ -1,4 +1,4 @@
-"""``clusterwright init``: a first spec, sized, linted and only then written."""
+"""``clusterwright init``: a first spec, sized and linted before it is written."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +26,29 @@ SCHEDULERS = ("slurm", "kueue", "none")
 _SERVICE_MODEL = "service-server"
 _OPTIONS = {"switch_models": "--switch-model", "hardware_files": "--hardware", "likes": "--like"}
 _ASKED = {"nodes": "How many GPU nodes", "node_model": "Of which model", "fabric": "Fabric between GPUs"}
+
+
+@dataclass(frozen=True, slots=True)
+class InitOptions:
+    """The options about the cluster to size."""
+
+    name: str
+    nodes: int
+    node_model: str
+    fabric: str
+    switch_models: tuple[str, ...]
+    """From the leaves up."""
+    oversubscription: float
+    rails: bool
+    storage: str | None
+    scheduler: str
+    tenants: int
+    hardware_files: tuple[Path, ...]
+    likes: tuple[str, ...]
+    """Known models with the figures for unknown ones."""
+    one_switch: bool | None
+    distribution: str
+    bare: bool
 
 
 @click.command()
@@ -96,24 +119,15 @@ _ASKED = {"nodes": "How many GPU nodes", "node_model": "Of which model", "fabric
 @click.pass_context
 def init(
     context: click.Context,
+    /,
     *,
     folder: Path,
     nodes: int | None,
     node_model: str | None,
     fabric: str | None,
-    switch_models: tuple[str, ...],
-    oversubscription: float,
-    rails: bool,
-    storage: str | None,
-    scheduler: str,
-    tenants: int,
-    hardware_files: tuple[Path, ...],
-    likes: tuple[str, ...],
-    one_switch: bool | None,
-    distribution: str,
-    bare: bool,
     name: str | None,
     reference: str | None,
+    **options: Any,
 ) -> int:
     """Writes a first spec, DIR/cluster.yaml, sized for your nodes and switches; or copies a reference.
 
@@ -130,26 +144,16 @@ def init(
             raise click.UsageError(f"--from copies a reference as it is; leave out {flags}.")
         return _write(folder, _copied(reference))
     answers = _answers({"nodes": nodes, "node_model": node_model, "fabric": fabric})
-    _refuse_existing(folder, (FILE, OWN_FILE) if likes else (FILE,))  # before the work, not after it
-    files = _sized(
-        _name(name, folder),
-        int(answers["nodes"]),
-        answers["node_model"],
+    _refuse_existing(folder, (FILE, OWN_FILE) if options["likes"] else (FILE,))  # before the work, not after it
+    _require_distribution(options["distribution"])
+    request = InitOptions(
+        name=_name(name, folder),
+        nodes=int(answers["nodes"]),
+        node_model=answers["node_model"],
         fabric=answers["fabric"],
-        switch_models=switch_models,
-        oversubscription=oversubscription,
-        rails=rails,
-        storage=storage,
-        scheduler=scheduler,
-        tenants=tenants,
-        hardware_files=hardware_files,
-        likes=likes,
-        one_switch=one_switch,
-        distribution=_distribution(distribution),
-        bare=bare,
-        folder=folder,
+        **options,
     )
-    return _write(folder, files)
+    return _write(folder, _sized(request, folder))
 
 
 def _answers(given: Mapping[str, int | str | None]) -> dict[str, str]:
@@ -176,38 +180,20 @@ def _name(name: str | None, folder: Path) -> str:
     return "cluster"
 
 
-def _distribution(name: str) -> str:
-    """The distribution ``name``. Raises UsageError for one of which nothing is known."""
+def _require_distribution(name: str) -> None:
+    """Raises UsageError for an unknown distribution."""
     from clusterwright.spec.distribution import distribution_of, families
 
-    if distribution_of(name) is None:
-        releases: list[str] = []
-        for family in families().values():
-            releases += [f"{release.title or family.title} {release.name}" for release in family.releases]
-        raise click.UsageError(f"--distribution: {name} is not known. Known are {', '.join(releases)}.")
-    return name
+    if distribution_of(name) is not None:
+        return
+    releases: list[str] = []
+    for family in families().values():
+        releases += [f"{release.title or family.title} {release.name}" for release in family.releases]
+    raise click.UsageError(f"--distribution: {name} is not known. Known are {', '.join(releases)}.")
 
 
-def _sized(
-    name: str,
-    nodes: int,
-    node_model: str,
-    *,
-    fabric: str,
-    switch_models: tuple[str, ...],
-    oversubscription: float,
-    rails: bool,
-    storage: str | None,
-    scheduler: str,
-    tenants: int,
-    hardware_files: tuple[Path, ...],
-    likes: tuple[str, ...],
-    one_switch: bool | None,
-    distribution: str,
-    bare: bool,
-    folder: Path,
-) -> dict[str, bytes]:
-    """The spec for ``folder``, and a stub of the models that are like others.
+def _sized(request: InitOptions, folder: Path) -> dict[str, bytes]:
+    """The spec for ``folder``, and stubs of unknown models.
 
     Raises ClusterwrightError for unknown models, for sizes that do not fit and for errors of lint.
     """
@@ -216,47 +202,48 @@ def _sized(
     from clusterwright.start.design import design_text, size_design
     from clusterwright.start.sizing_request import SizingRequest
 
-    if nodes < 2 * tenants:
-        raise click.UsageError(f"{nodes} nodes are less than two for each of {tenants} tenants.")
+    if request.nodes < 2 * request.tenants:
+        raise click.UsageError(f"{request.nodes} nodes are less than two for each of {request.tenants} tenants.")
     with tempfile.TemporaryDirectory() as place:
         path, hardware_file = Path(place) / FILE, Path(place) / OWN_FILE
         hardware_file.parent.mkdir()
-        given = [file.resolve() for file in hardware_files]
+        given = [file.resolve() for file in request.hardware_files]
         all_models = load_catalogue(extra=given)
-        stubs = _stubs(all_models, node_model, switch_models, likes)
+        stubs = _stubs(all_models, request.node_model, request.switch_models, request.likes)
         if stubs:
             hardware_file.write_text(stub.stub_text(stubs), encoding="utf-8")
             _refuse_errors(hardware_file)
         catalogue = load_catalogue(extra=[*given, hardware_file] if stubs else given)
         machines = {key: model for key, model in catalogue.items() if model.nic_groups}
-        gpus = {key: model for key, model in machines.items() if model.gpus and fabric in model.technology}
-        switches = {key: model for key, model in catalogue.items() if model.blocks and fabric in model.technology}
+        of_fabric = {key: model for key, model in catalogue.items() if request.fabric in model.technology}
+        gpu_nodes = {key: model for key, model in of_fabric.items() if model.nic_groups and model.gpus}
+        switches = {key: model for key, model in of_fabric.items() if model.blocks}
         stores = {key: model for key, model in machines.items() if model.kind == "storage"}
-        request = SizingRequest(
-            name=name,
-            nodes=nodes,
-            node_model=_model(node_model, gpus, "--node-model"),
-            fabric=fabric,
-            switches=tuple(_model(switch_model, switches, "--switch-model") for switch_model in switch_models),
-            oversubscription=oversubscription,
-            rails=rails,
-            storage=_model(storage, stores, "--storage") if storage else None,
-            scheduler=scheduler,
-            tenants=tenants,
-            distribution=distribution,
-            one_switch=one_switch,
-            bare=bare,
+        sizing_request = SizingRequest(
+            name=request.name,
+            nodes=request.nodes,
+            node_model=_model(request.node_model, gpu_nodes, "--node-model"),
+            fabric=request.fabric,
+            switches=tuple(_model(name, switches, "--switch-model") for name in request.switch_models),
+            oversubscription=request.oversubscription,
+            rails=request.rails,
+            storage=_model(request.storage, stores, "--storage") if request.storage else None,
+            scheduler=request.scheduler,
+            tenants=request.tenants,
+            distribution=request.distribution,
+            one_switch=request.one_switch,
+            bare=request.bare,
         )
-        # Beyond the tiers that the flags name, init chooses no switch whose figures nobody has stated.
-        sizing = size_design(request, all_models, catalogue[_SERVICE_MODEL])
+        # For tiers without a model in the options, init chooses no switch with unstated figures.
+        sizing = size_design(sizing_request, all_models, catalogue[_SERVICE_MODEL])
         stub_file = (OWN_FILE,) if stubs else ()
-        draft = replace(request, hardware=(*map(str, given), *stub_file))
+        draft = replace(sizing_request, hardware=(*map(str, given), *stub_file))
         path.write_text(design_text(draft, sizing, {}, FILE), encoding="utf-8")
         figures = _figures(path)
         path.write_text(design_text(draft, sizing, figures, FILE), encoding="utf-8")
         _refuse_errors(path)
         beside = [Path(os.path.relpath(file, folder.resolve())).as_posix() for file in given]
-        text = design_text(replace(request, hardware=(*beside, *stub_file)), sizing, figures, FILE)
+        text = design_text(replace(sizing_request, hardware=(*beside, *stub_file)), sizing, figures, FILE)
         files = {FILE: text.encode()}
         return {**files, OWN_FILE: hardware_file.read_bytes()} if stubs else files
 
@@ -264,20 +251,20 @@ def _sized(
 def _stubs(
     all_models: Catalogue, node_model: str, switch_models: tuple[str, ...], likes: tuple[str, ...]
 ) -> dict[str, str]:
-    """By the name of each model that the catalogue does not have, the known one that it is like.
+    """The known model with the figures for each unknown model, by the unknown model's name.
 
-    Raises UsageError for one that nothing can be like: SONiC's ports are those of its machine.
+    Raises UsageError for a switch with SONiC as the known model: its ports are those of its machine.
     """
     switches = {key: model for key, model in all_models.items() if model.blocks and not _has_ports_of_machine(model)}
     nodes = {key: model for key, model in all_models.items() if model.nic_groups and model.gpus}
-    like_switch = next((name for name in likes if name not in nodes), None)
-    like_node = next((name for name in likes if name in nodes), None)
+    like_switches = [name for name in likes if name not in nodes]
+    like_nodes = [name for name in likes if name in nodes]
     stubs: dict[str, str] = {}
     for name in switch_models:
-        if name not in all_models and like_switch is not None:
-            stubs[name] = _model(like_switch, switches, "--like").name
-    if node_model not in all_models and like_node is not None:
-        stubs[node_model] = like_node
+        if name not in all_models and like_switches:
+            stubs[name] = _model(like_switches[0], switches, "--like").name
+    if node_model not in all_models and like_nodes:
+        stubs[node_model] = like_nodes[0]
     return stubs
 
 
@@ -289,7 +276,7 @@ def _has_ports_of_machine(model: HardwareModel) -> bool:
 
 
 def _model(name: str, fitting: Catalogue, flag: str) -> HardwareModel:
-    """The model ``name``. Raises UsageError for one that is not among ``fitting``, with those that are near."""
+    """The model ``name``. Raises UsageError for one outside of ``fitting``, with similar names."""
     from clusterwright.spec.hardware.catalogue import load_catalogue
     from clusterwright.spec.reading import unknown_model
 
@@ -319,7 +306,7 @@ def _refuse_errors(path: Path) -> None:
 
 
 def _copied(reference: str) -> dict[str, bytes]:
-    """The reference called ``reference`` as FILE; beside it the files that it extends and the models that it names."""
+    """The reference called ``reference`` as FILE, with the files it extends and its models."""
     from clusterwright.spec.text.extends import read_spec_document
 
     home = data_files.folder("inventory")
@@ -346,7 +333,7 @@ def _refuse_existing(folder: Path, names: tuple[str, ...]) -> None:
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> int:
-    """Writes all of ``files`` or, where one is there, none. Raises ClusterwrightError."""
+    """Write all of ``files``, or none if one exists. Raises ClusterwrightError."""
     _refuse_existing(folder, tuple(files))
     try:
         for name, content in files.items():

@@ -1,4 +1,4 @@
-"""``clusterwright models``: the hardware that a spec can name."""
+"""``clusterwright models``: the hardware catalogue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS = ("MODEL", "KIND", "SYSTEM", "PORTS", "DESCRIBED IN")
 )
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def models(text: str, files: tuple[Path, ...], form: str) -> int:
-    """Lists the hardware catalogue: what specs call each model, its kind, system, ports and where it is described.
+    """Lists the hardware catalogue: the name, kind, system and ports of each model, and its file.
 
     Ports are those of each block in each of its modes, or a machine's NICs; "assumed" stands beside models of which
     some figures have no source.
@@ -35,7 +35,7 @@ def models(text: str, files: tuple[Path, ...], form: str) -> int:
     """
     from clusterwright.spec.hardware.catalogue import load_catalogue, loaded_models
 
-    load_catalogue(extra=files)  # names that two models share are told before a list shows both
+    load_catalogue(extra=files)  # reports names in common to two models before a list shows both
     lines = [line for line in map(_line, loaded_models(extra=files)) if text.lower() in " ".join(line).lower()]
     if not lines:
         raise ClusterwrightError(f'no model of the catalogue has "{text}"; without --grep all are listed')
@@ -56,7 +56,7 @@ def _line(loaded: LoadedModel) -> tuple[str, ...]:
 
 
 def _ports(model: HardwareModel) -> str:
-    """How many ports at which speed, the whole machine in one mode; of machines their NICs."""
+    """The number of ports by speed, with the whole switch in one mode; for other machines their NICs."""
     from clusterwright.plan.ports import capacity
 
     if not model.blocks:

@@ -1,4 +1,4 @@
-"""``clusterwright schema``: the JSON Schemas by which an editor completes a spec."""
+"""``clusterwright schema``: the JSON Schemas for completion in editors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from clusterwright import data_files
 if TYPE_CHECKING:
     from clusterwright.spec.hardware.models import Catalogue
 
-# Of files that people write and documents that they read, and the kinds of string that these refer to; the schema of
-# files that extend a spec is made of the cluster's.
+# Of files to write, of documents to read, and of the kinds of string in them; the schema of overlays is derived from
+# the cluster's.
 _SCHEMAS = (
     "accelerator",
     "access",
@@ -44,7 +44,7 @@ _SCHEMAS = (
     "--hardware", "files", multiple=True, type=click.Path(path_type=Path), metavar="FILE", help="A catalogue of yours."
 )
 def schema(out: Path, files: tuple[Path, ...]) -> int:
-    """Writes the JSON Schemas of specs and catalogues, with the names of all models, so that editors complete them.
+    """Writes the JSON Schemas of specs and catalogues, with the names of all models, for completion in editors.
 
     A spec whose first line is `# yaml-language-server: $schema=schema/cluster.schema.json` is completed and checked
     while it is typed, by editors with the YAML language server.
@@ -75,14 +75,14 @@ def schema(out: Path, files: tuple[Path, ...]) -> int:
 
 
 def _name_models(cluster: dict[str, Any], catalogue: Catalogue) -> None:
-    """Gives ``model`` of tiers and node groups, and ``name`` of chips' settings, the names that there are."""
+    """List the known names at ``model`` of tiers and node groups, and at ``name`` of chips' settings."""
     for (place, key), names in model_names(catalogue).items():
         cluster["$defs"][place]["properties"][key].pop("examples", None)
         cluster["$defs"][place]["properties"][key]["enum"] = names
 
 
 def model_names(catalogue: Catalogue) -> dict[tuple[str, str], list[str]]:
-    """The names of models that may stand at a key, by the object of the schema and the key."""
+    """The names of models allowed at a key, by the object of the schema and the key."""
     switches = sorted(name for name, model in catalogue.items() if model.blocks)
     machines = sorted(name for name, model in catalogue.items() if not model.blocks)
     return {("tier", "model"): switches, ("nodes", "model"): machines, ("chip_settings", "name"): switches}

@@ -1,4 +1,4 @@
-"""Tasks that are one edit of the spec and one update: the edit is tried, made, sent, and taken back where refused."""
+"""Tasks of one edit of the spec and one update: the edit is tried, written, sent, and undone after a refusal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clusterwright.cli.stacks.judged import Judging, judging_options
+from clusterwright.cli.stacks.checked import OVERRIDES, CheckOptions, check_options
 from clusterwright.cli.stacks.options import deployment_options, site_of
 from clusterwright.finding import ClusterwrightError, SpecError
 from clusterwright.nearest_name import did_you_mean
@@ -24,12 +24,12 @@ _arguments = (
     click.argument("name"),
     deployment_options,
     click.option("--yes", is_flag=True, help="Do not ask before the first wave."),
-    judging_options,
+    check_options,
 )
 
 
 def spec_edit_options(command: Any) -> Any:
-    """The arguments that these tasks share; a task's own ones stand below."""
+    """Add the arguments in common to these tasks."""
     for decorate in reversed(_arguments):
         command = decorate(command)
     return command
@@ -37,9 +37,9 @@ def spec_edit_options(command: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SpecEdit:
-    """One edit of a file of the spec that concerns some ``devices``: the texts, and the plans that follow from them.
+    """One edit of a file of the spec about some ``devices``: the texts before and after, and their plans.
 
-    ``before`` is the spec without the edit, also where it is made already. A missing file has no text.
+    ``before`` is the spec without the edit, even if the file contains it already. A missing file has no text.
     """
 
     spec: Path
@@ -52,18 +52,18 @@ class SpecEdit:
 
     @property
     def is_made(self) -> bool:
-        """Whether the file holds the edit already: a run that did not end goes on."""
+        """Whether the file contains the edit already, from an unfinished run."""
         return self.file.exists() and self.file.read_bytes() == self.text_after
 
 
 def require_because(options: dict[str, Any]) -> None:
-    """Raises UsageError where no reason is given."""
+    """Raises UsageError for a missing reason."""
     if not options["because"].strip():
         raise click.UsageError('--because is missing: say why, as --because "ticket 4711, a line card fails".')
 
 
 def require_device(plan: Plan, name: str) -> None:
-    """Raises ClusterwrightError for a name that no device has."""
+    """Raises ClusterwrightError for an unknown device."""
     if name not in plan.by_name:
         raise ClusterwrightError(f"there is no device {name!r}. {did_you_mean(name, plan.by_name)}".rstrip())
 
@@ -71,7 +71,7 @@ def require_device(plan: Plan, name: str) -> None:
 def planned_with(path: Path, instead: tuple[Path, bytes] | None = None) -> PlannedSpec:
     """The plan of the spec, with the text of one of its files replaced.
 
-    Raises ClusterwrightError for errors of lint, with their lines where these are those of the file.
+    Raises SpecError for errors of lint in the files as they are, ClusterwrightError for errors of the replaced text.
     """
     from clusterwright.cli.planning import PlannedSpec
     from clusterwright.rules.engine import lint_and_plan
@@ -85,21 +85,21 @@ def planned_with(path: Path, instead: tuple[Path, bytes] | None = None) -> Plann
     except SpecError as error:
         if instead is None:
             raise
-        # The lines that findings name are in no file yet: an excerpt would show others.
+        # The findings' lines exist in no file yet: an excerpt would show other lines.
         error_lines = "\n".join(f"  {finding.code}: {finding.message} {finding.hint}" for finding in error.findings)
         raise ClusterwrightError(f"lint refuses the spec with that edit. Nothing was touched.\n{error_lines}") from None
     return PlannedSpec(plan, read)
 
 
 def changed_by(edit: SpecEdit) -> tuple[str, ...]:
-    """The devices whose files change by the edit."""
+    """The devices with a change of files by the edit."""
     from clusterwright.rollout.draining import devices_changed
 
     return devices_changed(edit.before.plan, edit.after.plan, edit.devices)
 
 
 def carry_out(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any]) -> int:
-    """Makes the edit and sends ``devices`` its changes. The file is restored where nothing was touched."""
+    """Write the edit and send ``devices`` its changes. The file is restored if no device was changed."""
     from clusterwright.deploy.pulumi.units import cut
     from clusterwright.deploy.store import Store
     from clusterwright.rollout import ledger
@@ -129,47 +129,31 @@ def carry_out(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any])
 
 
 def _require_unedited(edit: SpecEdit) -> None:
-    """Raises ClusterwrightError where the file is another one than the edit was planned for."""
+    """Raises ClusterwrightError for a file changed since the edit was planned."""
     text = edit.file.read_bytes() if edit.file.exists() else b""
     if text != edit.text_before:
         raise ClusterwrightError(f"{edit.file} was edited meanwhile. Nothing was touched: run the command again.")
 
 
 def _update(edit: SpecEdit, devices: tuple[str, ...], options: dict[str, Any], known_plans: dict[str, Plan]) -> int:
-    """As ``up --device`` for each of ``devices``. ``known_plans`` are those of kept specs, by digest."""
-    from clusterwright.cli.stacks.up import Wishes, update_stacks
+    """Update ``devices`` as ``up --device`` does. ``known_plans`` are plans by the digest of their stored spec."""
+    from clusterwright.cli.stacks.up import UpdateRequest, update_stacks
     from clusterwright.deploy.pulumi.automation import Engine
 
-    names = ("jobs", "accept_refuted", "skip_gate", "outside_window", "unapproved", "because")
-    jobs, accepted, skipped, outside_window, unapproved, because = (options.pop(name) for name in names)
-    judging = Judging(
-        jobs=jobs,
-        accept_refuted=accepted,
-        skip_gate=skipped,
-        outside_window=outside_window,
-        unapproved=unapproved,
-        because=because if accepted or skipped or outside_window or unapproved else "",
-    )
-    wishes = Wishes(
-        reason=because.strip(),
-        accept="",
-        approved=None,
-        pause_after=frozenset(),
-        interactive=False,
-        yes=options.pop("yes"),
-        verdicts=None,
-        probe="",
-        judging=judging,
-    )
+    reason = options["because"].strip()
+    has_overrides = any(options[name] for name in OVERRIDES)
+    if not has_overrides:
+        options["because"] = ""  # the reason is that of the edit alone
+    request = UpdateRequest(reason=reason, yes=options.pop("yes"), checking=CheckOptions.taken_from(options))
     chosen = {**options, "spec": edit.spec, "pods": (), "upper": False, "devices": devices}
     site = site_of(chosen, edit.after, asks_for_secrets=True, known_plans=known_plans)
     engine = Engine(site.deployment)
     with closing(engine), site.alone("up"):
-        return update_stacks(site, engine, wishes, options["events"], options["parallel"])
+        return update_stacks(site, engine, request, events=options["events"], at_once=options["parallel"])
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Replaces the content of ``file``, or of the target of a link; its permissions stay."""
+    """Replace the content of ``file``, or of the target of a link; its permissions stay."""
     from clusterwright import durable
 
     real = file.resolve()

@@ -29,9 +29,9 @@ _SHOWN = 5
 @_ROOT
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def status(root: Path, form: str) -> int:
-    """Say who changes the cluster of ROOT just now, how far that is, what waits to go on, and what has lapsed.
+    """Show the running change of the cluster of ROOT and its progress, an unfinished rollout, lapsed exceptions.
 
-    Exit status: 0 nobody is at work, 4 somebody is, or a rollout waits, 2 could not run.
+    Exit status: 0 no change is running, 4 one is, or a rollout is unfinished, 2 could not run.
     """
     from clusterwright.deploy.lock_holders import lock_owners
     from clusterwright.rollout import ledger
@@ -50,9 +50,9 @@ def status(root: Path, form: str) -> int:
 @_ROOT
 @click.option("--now", is_flag=True, help="Stop as soon as the steps under way are done, not behind the running wave.")
 def stop(root: Path, *, now: bool) -> int:
-    """Ask the command that changes the cluster of ROOT to stop after the running wave, as its Ctrl-C does.
+    """Stop the running change of the cluster of ROOT after its current wave, as Ctrl-C does.
 
-    Exit status: 0 told, 2 nobody is at work, or not on this machine.
+    Exit status: 0 signalled, 2 no change is running, or not on this machine.
     """
     from clusterwright.deploy.lock_holders import lock_owners
 
@@ -69,8 +69,8 @@ def stop(root: Path, *, now: bool) -> int:
                 os.kill(pid, signal.SIGTERM)
         except OSError as error:
             raise ClusterwrightError(f"{owner.owner.told(moment)}: {error.strerror}") from None
-        what = "stops as soon as its steps are done" if now else "finishes the running wave and starts nothing new"
-        click.echo(f"{owner.action} of {owner.owner.told(moment)} {what}")
+        effect = "stops as soon as its steps are done" if now else "finishes the running wave and starts nothing new"
+        click.echo(f"{owner.action} of {owner.owner.told(moment)} {effect}")
     return 0
 
 
@@ -84,7 +84,7 @@ def _last(root: Path) -> Rollout | None:
 
 
 def _overdue(root: Path) -> list[str]:
-    """Exceptions whose last day has passed, by the specs that the stacks hold."""
+    """Lapsed exceptions of the deployed specs."""
     from clusterwright.cli.stacks.allowed import lapsed_lines
     from clusterwright.deploy.store import MissingObject, Store
     from clusterwright.rollout.deployed import kept_spec, specs_in_force

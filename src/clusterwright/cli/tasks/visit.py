@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clusterwright.rollout.visit.owed import Debt, Visit
 
 _EXIT_OWED = 4
-_NAMED = 4  # devices that a line of the next steps names
+_NAMED = 4  # devices in a line of the next steps
 
 
 @click.command()
@@ -29,11 +29,11 @@ _NAMED = 4  # devices that a line of the next steps names
 @deployment_options
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def visit(*, spec: Path, name: str, form: str, **options: Any) -> int:
-    """List what each device of a rack or pod is owed: exceptions, files, boots, firmware, releases, failed checks.
+    """List open work on each device of a rack or pod: exceptions, files, boots, firmware, releases, failed checks.
 
     NAME is a rack, a pod or a device of SPEC. Nothing is changed on any device. With the target ansible, nodes are
-    asked when they booted and for the verdict of their node check, which compares firmware with the spec; switches are
-    asked for the release that they run.
+    queried for their boot time and for the verdict of their node check, which compares firmware with the spec; switches
+    are queried for their release.
 
     Exit status: 0 nothing is owed, 1 errors in the spec, 2 could not run, 4 something is owed.
     """
@@ -47,7 +47,7 @@ def visit(*, spec: Path, name: str, form: str, **options: Any) -> int:
 
 
 def _devices_of(site: ChosenStacks, name: str) -> tuple[str, ...]:
-    """The devices of a rack or a pod, or the device, that files are deployed to. Raises ClusterwrightError."""
+    """The devices with deployed files in a rack or a pod, or the device. Raises ClusterwrightError."""
     plan = site.plan
     members = [device.name for device in plan.devices if name in (device.rack, device.pod, device.name)]
     if not members:
@@ -85,7 +85,7 @@ def _visit(site: ChosenStacks, names: tuple[str, ...]) -> Visit:
 
 
 def _lines(spec: Path, name: str, report: Visit) -> Iterator[str]:
-    """The list for people: devices that are owed the same stand together."""
+    """The list as text, grouped by equal open work."""
     from clusterwright.hosts.slurm.hostlist import hostlist
 
     groups: dict[tuple[Debt, ...], list[str]] = {}
@@ -101,7 +101,7 @@ def _lines(spec: Path, name: str, report: Visit) -> Iterator[str]:
 
 
 def _next(spec: Path, name: str, report: Visit) -> Iterator[str]:
-    """The steps of a visit that are left, in their order."""
+    """The remaining steps of a visit, in order."""
     from clusterwright.hosts.slurm.hostlist import hostlist
     from clusterwright.rollout.visit.owed import Kind
 

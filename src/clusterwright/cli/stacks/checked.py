@@ -1,9 +1,9 @@
-"""An update with its preview: shown, refused where it breaks a proof, and noted once it is done."""
+"""The check of an update: its preview, the refusal of broken proofs, and the record of a finished one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import click
 
 from clusterwright.finding import ClusterwrightError
 
-if TYPE_CHECKING:  # where nothing changes, nothing is judged: the proofs are imported when something is
+if TYPE_CHECKING:  # imported on use: an update without changes needs no proofs
     from clusterwright.cli.stacks.options import ChosenStacks
     from clusterwright.rollout.audit import RecordedOverride
     from clusterwright.rollout.gates.selection import Gates
@@ -19,11 +19,13 @@ if TYPE_CHECKING:  # where nothing changes, nothing is judged: the proofs are im
     from clusterwright.rollout.prepare import Prepared
     from clusterwright.rollout.preview.preview import Preview
 
-_SHORTEST_REASON = 10  # characters below which a reason says nothing
+OVERRIDES = ("accept_refuted", "skip_gate", "outside_window", "unapproved")
+"""Options with an override, each in need of ``--because``."""
+_SHORTEST_REASON = 10  # characters
 
 
-def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options about disturbances and broken claims of a change."""
+def check_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options about disturbances and broken proofs of a change."""
     from clusterwright.rollout.gates.selection import GATES, JOBS
 
     decorators = (
@@ -53,7 +55,7 @@ def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def permission_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that override windows and approvals."""
+    """Add the options to override windows and approvals."""
     decorators = (
         click.option(
             "--outside-window",
@@ -73,54 +75,60 @@ def permission_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class CheckOptions:
     """The options about a change: the file of running ``jobs``, accepted checks, skipped gates, and the reason.
 
     ``outside_window`` and ``unapproved`` override the change windows and the approvals.
     Raises ClusterwrightError for an override without a reason, and for a reason without an override.
     """
 
-    jobs: Path | None
-    accept_refuted: tuple[str, ...]
-    skip_gate: tuple[str, ...]
-    because: str
+    jobs: Path | None = None
+    accept_refuted: tuple[str, ...] = ()
+    skip_gate: tuple[str, ...] = ()
     outside_window: bool = False
     unapproved: bool = False
+    because: str = ""
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> CheckOptions:
+        """The options of a command line about the change, removed from ``options``."""
+        names = [field.name for field in fields(cls) if field.name in options]
+        return cls(**{name: options.pop(name) for name in names})
 
     def __post_init__(self) -> None:
         """See the class."""
-        flags = [flag for flag in (self.outside_window, self.unapproved) if flag]
-        _require_reason((*self.accept_refuted, *self.skip_gate, *flags), self.because)
+        has_overrides = any(getattr(self, name) for name in OVERRIDES)
+        _require_reason(is_override=has_overrides, because=self.because)
 
     @property
     def skipped(self) -> Mapping[str, str]:
-        """The gates to leave out, in the order of the command line, each with why."""
+        """The skipped gates in the order of the command line, each with the reason."""
         return dict.fromkeys(self.skip_gate, self.because.strip())
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedPreview:
-    """A preview with the overrides of its broken claims."""
+class CheckedPreview:
+    """A preview with the overrides of its broken proofs."""
 
     preview: Preview
     overrides: tuple[Override, ...]
 
     @property
     def is_refused(self) -> bool:
-        """Whether it breaks a proof that nobody answers for."""
+        """Whether it breaks a proof without an override."""
         from clusterwright.rollout.guard import unanswered
 
         return bool(unanswered(self.preview.guarded, self.overrides))
 
     @property
     def text(self) -> str:
-        """The preview as people read it, without its waves."""
+        """The preview as text, without its waves."""
         from clusterwright.rollout.preview.text import text_lines
 
         return "\n".join(text_lines(self.preview, self.overrides, shows_waves=False))
 
     def json(self, gates: Gates) -> str:
-        """The preview for programs, with the gates between its waves."""
+        """The preview as JSON, with the gates between its waves."""
         from clusterwright.rollout.preview.document import document
         from clusterwright.text.json_lines import dump_lines
 
@@ -128,7 +136,7 @@ class JudgedPreview:
 
     @property
     def answers(self) -> tuple[RecordedOverride, ...]:
-        """The overrides of refuted claims, for the audit log."""
+        """The overrides of refuted proofs, for the audit log."""
         from clusterwright.rollout.audit import RecordedOverride
 
         refuted = {proof.check for proof in self.preview.guarded.refusals}
@@ -139,7 +147,7 @@ class JudgedPreview:
         )
 
     def require_held(self) -> None:
-        """Raises ClusterwrightError, with the counterexamples, when it is refused."""
+        """Raises ClusterwrightError with the counterexamples of a refused change."""
         if self.is_refused:
             from clusterwright.rollout.preview.text import refusal_lines
 
@@ -147,14 +155,14 @@ class JudgedPreview:
             raise ClusterwrightError(f"this change breaks proofs, and nothing was touched.\n{lines}")
 
 
-def judge(site: ChosenStacks, prepared: Prepared, judging: Judging) -> JudgedPreview:
-    """The preview of ``prepared`` with the answers of the command line. Raises ClusterwrightError."""
+def check_preview(site: ChosenStacks, prepared: Prepared, checking: CheckOptions) -> CheckedPreview:
+    """The preview of ``prepared`` with the overrides of the command line. Raises ClusterwrightError."""
     from clusterwright.deploy.pulumi.units import cut
     from clusterwright.rollout.preview.preview import Change, preview
     from clusterwright.rollout.running_jobs import running_jobs
 
-    overrides = _overrides(tuple(dict.fromkeys(judging.accept_refuted)), judging.because)
-    running = running_jobs(judging.jobs, site.plan.by_name) if judging.jobs is not None else None
+    overrides = _overrides(tuple(dict.fromkeys(checking.accept_refuted)), checking.because)
+    running = running_jobs(checking.jobs, site.plan.by_name) if checking.jobs is not None else None
     change = Change(
         plan=site.plan,
         every=cut(site.plan),
@@ -169,14 +177,14 @@ def judge(site: ChosenStacks, prepared: Prepared, judging: Judging) -> JudgedPre
         is_partial=bool(prepared.only),
         known_plans=site.known_plans,
     )
-    return JudgedPreview(preview(change, site.root, running), overrides)
+    return CheckedPreview(preview(change, site.root, running), overrides)
 
 
 def note_done(site: ChosenStacks, prepared: Prepared, spec: str) -> None:
-    """Records the stacks' content once every device took its tree: the next preview compares with it.
+    """Record the stacks' content after every device took its tree, for the comparison of the next preview.
 
-    ``spec`` is the digest of the spec as it was kept before the update. After an update of some devices alone, the
-    stacks hold the former spec, except for these devices.
+    ``spec`` is the digest of the spec, stored before the update. After an update with --device, the stacks hold the
+    former spec, except for these devices.
     """
     from clusterwright.rollout.deployed import record, record_devices
 
@@ -190,7 +198,7 @@ def note_done(site: ChosenStacks, prepared: Prepared, spec: str) -> None:
 
 
 def note_gone(site: ChosenStacks) -> None:
-    """Drops the notes about stacks that were destroyed."""
+    """Remove the record of destroyed stacks."""
     from clusterwright.rollout.deployed import forget
 
     for stack in site.stacks:
@@ -205,15 +213,15 @@ def _overrides(checks: tuple[str, ...], because: str) -> tuple[Override, ...]:
     return tuple(Override(check, because.strip(), who()[0]) for check in checks)
 
 
-def _require_reason(overridden: Sequence[object], because: str) -> None:
-    """Raises ClusterwrightError for something that is overridden without a reason, and for a reason without that."""
-    if bool(overridden) != bool(because):
+def _require_reason(*, is_override: bool, because: str) -> None:
+    """Raises ClusterwrightError for an override without a reason, and for a reason without an override."""
+    if is_override != bool(because):
         raise ClusterwrightError(
             "--because REASON belongs to --accept-refuted CHECK, --skip-gate GATE, --outside-window or --unapproved: "
             "say what you answer for, and why. Nothing was touched."
         )
-    if overridden and len(because.strip()) < _SHORTEST_REASON:
+    if is_override and len(because.strip()) < _SHORTEST_REASON:
         raise ClusterwrightError(
-            f'"{because}" is no reason that anybody will understand next month: write at least {_SHORTEST_REASON} '
+            f'"{because}" is too short to be understood next month: write at least {_SHORTEST_REASON} '
             "characters. Nothing was touched."
         )
