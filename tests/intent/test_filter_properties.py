@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from tests.generated import access
 from tests.generated.mended import mended
 from tests.generated.specs import Case, specs
 
@@ -32,6 +34,11 @@ SEED = 40
 # Permits that IP, booting and routing need without a flow.
 OF_HOSTS = {"neighbour discovery", "icmp errors", "router solicitation", "dhcp", "dhcp relays"}
 OF_BORDERS = {"neighbour discovery", "icmp errors", "bgp", "bgp replies"}
+ROCE_PORT = 4791  # InfiniBand specification, annex A17
+# Of echo, by IP version: RFC 792, RFC 4443. A flow of ICMP is a request and its reply.
+REQUEST = {4: 8, 6: 128}
+REPLY = {4: 0, 6: 129}
+OTHER_ICMP = {4: 13, 6: 139}  # timestamp, node information query: no permit of IP itself has them
 FEW = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
 )
@@ -48,15 +55,16 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A packet of TCP or UDP."""
+    """A packet of TCP, UDP or ICMP; ICMP has a type and no ports."""
 
     version: int
     protocol: str
     source: int
     target: int
-    source_port: int
-    target_port: int
-    is_established: bool
+    source_port: int = 0
+    target_port: int = 0
+    is_established: bool = False
+    icmp_type: int = -1
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +74,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plan_of(case: Case, folder: Path) -> Plan:
-    """The plan of a drawn spec that lints without an error."""
-    case, findings = mended(case, folder)
+    """The plan of a drawn spec that lints without an error, with flows of RoCE and of ICMP between its zones."""
+    case, findings = mended(with_more_flows(case), folder)
     assume(all(finding.severity is not Severity.ERROR for finding in findings))
     return build_plan(load_spec(case.write(folder)))
+
+
+def with_more_flows(case: Case) -> Case:
+    """The case with flows of RoCE and of ICMP between the zones of its nodes, and with those behind its borders."""
+    parts = (case.cluster, case.base or {})
+    groups = {group["name"] for part in parts for group in part.get("nodes", ())}
+    zones = [zone for part in parts for zone in part.get("zones", ())]
+    inside = [zone["name"] for zone in zones if groups.intersection(zone.get("nodes", ()))]
+    beyond = dict.fromkeys(chain.from_iterable(border["zones"] for part in parts for border in part.get("borders", ())))
+    pairs = []
+    for index, name in enumerate(inside):
+        pairs += [(name, inside[(index + 1) % len(inside)]), *((name, other) for other in beyond)]
+    flows = list(case.cluster.get("flows", ()))
+    for index, (source, target) in enumerate(pairs):
+        flows.append(access.flow(f"drawn-{index}-rdma", source, target, UDP, ROCE_PORT))
+        flows.append(access.flow(f"drawn-{index}-echo", source, target, ICMP))
+    return case.changed(flows=flows)
 
 
 @given(case=st.one_of(specs("tenants"), specs("storage of others"), specs("")))
@@ -163,31 +188,45 @@ def hosts_of(plan: Plan, fabric: Fabric) -> list[Host]:
 
 
 def drawn_packet(plan: Plan, chosen: random.Random, fabric: Fabric, sender: Host, receiver: Host) -> Packet:
-    """A packet between two hosts, with a port of some flow at one of its ends half of the times."""
+    """A packet between two hosts: TCP, UDP, RoCE or ICMP; ports are half of the times those of a flow."""
     assert fabric.addressing is not None
-    of_flows = [port for flow in plan.spec.flows for ports in flow.ports for port in ports]
-    source_port, target_port = (
-        chosen.choice(of_flows) if of_flows and chosen.random() < 1 / 2 else chosen.randrange(1, 1 << 16)
-        for _ in range(2)
-    )
-    return Packet(
-        version=fabric.addressing.hosts.version,
-        protocol=chosen.choice((TCP, UDP)),
-        source=sender.address,
-        target=receiver.address,
-        source_port=source_port,
-        target_port=target_port,
-        is_established=chosen.random() < 1 / 2,
-    )
+    version = fabric.addressing.hosts.version
+    ends = Packet(version=version, protocol=UDP, source=sender.address, target=receiver.address)
+    kind = chosen.choice((TCP, TCP, UDP, UDP, "roce", ICMP))
+    if kind == ICMP:
+        icmp_type = chosen.choice((REQUEST, REPLY, OTHER_ICMP))[version]
+        return replace(ends, protocol=ICMP, icmp_type=icmp_type)
+    ports = [drawn_port(plan, chosen), drawn_port(plan, chosen)]
+    if kind == "roce":
+        ports[chosen.randrange(2)] = ROCE_PORT
+        return replace(ends, source_port=ports[0], target_port=ports[1])
+    is_established = chosen.random() < 1 / 2
+    return replace(ends, protocol=kind, source_port=ports[0], target_port=ports[1], is_established=is_established)
+
+
+def drawn_port(plan: Plan, chosen: random.Random) -> int:
+    of_flows: list[int] = []
+    for flow in plan.spec.flows:
+        for low, high in flow.ports:
+            of_flows += (low, high)
+    if of_flows and chosen.random() < 1 / 2:
+        return chosen.choice(of_flows)
+    return chosen.randrange(1, 1 << 16)
 
 
 def permits(flow: Flow, fabric: Fabric, sender: Host, receiver: Host, packet: Packet) -> bool:
     """Whether a flow of the spec lets a packet pass, as one of its own or as a reply."""
     if flow.protocol not in {packet.protocol, ANY} or (flow.is_rdma and fabric.technology != "roce"):
         return False
-    if flow.source in sender.zones and flow.target in receiver.zones and is_within(packet.target_port, flow.ports):
-        return True
+    is_sent = flow.source in sender.zones and flow.target in receiver.zones
     is_answer = flow.target in sender.zones and flow.source in receiver.zones and not flow.is_rdma
+    if flow.protocol == ANY:
+        return is_sent or is_answer
+    if flow.protocol == ICMP:
+        is_request, is_reply = (packet.icmp_type == types[packet.version] for types in (REQUEST, REPLY))
+        return (is_sent and is_request) or (is_answer and is_reply)
+    if is_sent and is_within(packet.target_port, flow.ports):
+        return True
     is_late = flow.protocol != TCP or packet.is_established
     return is_answer and is_late and is_within(packet.source_port, flow.ports)
 
@@ -198,9 +237,11 @@ def passes(entries: Iterable[Permit], packet: Packet) -> bool:
 
 
 def matches(entry: Permit, packet: Packet) -> bool:
-    if entry.version != packet.version or entry.protocol == ICMP or entry.protocol not in {packet.protocol, ANY}:
+    if entry.version != packet.version or entry.protocol not in {packet.protocol, ANY}:
         return False
     is_between = is_in(packet.source, entry.sources) and is_in(packet.target, entry.targets)
+    if packet.protocol == ICMP:
+        return is_between and (not entry.types or packet.icmp_type in entry.types)
     has_ports = is_within(packet.source_port, entry.source_ports) and is_within(packet.target_port, entry.target_ports)
     return is_between and has_ports and (packet.is_established or not entry.established)
 
