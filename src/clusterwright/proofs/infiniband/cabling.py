@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.infiniband.subnet import (
@@ -46,8 +47,9 @@ def _labels(tree: RenderedTree, subnet: ManagedSubnet) -> Iterator[Counterexampl
     """Adapters with another name in the file than in the spec; rails and units are derived from these names."""
     endpoints = tree.declaration.endpoints if tree.declaration is not None else {}
     for adapter in subnet.fabric.adapters:
-        device, port = endpoints.get(adapter.guid, (adapter.host, adapter.label))
-        if (device, port) != (adapter.host, adapter.label):
+        name = (adapter.host, adapter.label)
+        device, port = endpoints.get(adapter.guid, name)
+        if (device, port) != name:
             message = f"0x{adapter.guid:016x} is {device} {port} by the spec, not {adapter.host} {adapter.label}"
             yield subnet.at_fabric(adapter.line, message)
 
@@ -58,10 +60,9 @@ def _ends(subnet: ManagedSubnet) -> Iterator[Counterexample]:
     lines: dict[int, int] = {}
     for adapter in subnet.fabric.adapters:
         if adapter.guid in lines:
-            first = lines[adapter.guid]
-            yield subnet.at_fabric(
-                adapter.line, f"{adapter.host} {adapter.label} has the port GUID of the adapter on line {first}"
-            )
+            first_line = lines[adapter.guid]
+            message = f"{adapter.host} {adapter.label} has the port GUID of the adapter on line {first_line}"
+            yield subnet.at_fabric(adapter.line, message)
         lines.setdefault(adapter.guid, adapter.line)
     if not len(subnet.leaves):
         yield subnet.without_nodes()
@@ -69,60 +70,39 @@ def _ends(subnet: ManagedSubnet) -> Iterator[Counterexample]:
 
 def _names(subnet: ManagedSubnet) -> Iterator[Counterexample]:
     guids = {switch.guid for switch in subnet.fabric.switches}
+    at_names = partial(_at, subnet.device, subnet.names_file)
     for switch in subnet.fabric.switches:
         if switch.guid not in subnet.names:
-            yield Counterexample(
-                device=subnet.device,
-                file=subnet.names_file,
-                line=0,
-                message=f"switch 0x{switch.guid:016x} ({switch.name}) has no name here",
-            )
-    seen: dict[str, int] = {}
+            yield at_names(0, f"switch 0x{switch.guid:016x} ({switch.name}) has no name here")
+    line_by_name: dict[str, int] = {}
     for guid, option in subnet.names.items():
         if guid not in guids:
-            yield Counterexample(
-                device=subnet.device,
-                file=subnet.names_file,
-                line=option.line,
-                message=f"{option.value} is no switch of the fabric",
-            )
-        if option.value in seen:
-            first = seen[option.value]
-            yield Counterexample(
-                device=subnet.device,
-                file=subnet.names_file,
-                line=option.line,
-                message=f"the name {option.value} stands on line {first} too",
-            )
-        seen.setdefault(option.value, option.line)
+            yield at_names(option.line, f"{option.value} is no switch of the fabric")
+        if option.value in line_by_name:
+            yield at_names(option.line, f"the name {option.value} stands on line {line_by_name[option.value]} too")
+        line_by_name.setdefault(option.value, option.line)
+
+
+def _at(device: str, file: str, line: int, message: str) -> Counterexample:
+    return Counterexample(device=device, file=file, line=line, message=message)
 
 
 def _lists(subnet: ManagedSubnet) -> Iterator[Counterexample]:
     switches = {switch.guid for switch in subnet.fabric.switches}
     for guid, line in subnet.roots.items():
         if guid not in switches:
-            yield Counterexample(
-                device=subnet.device, file=subnet.roots_file, line=line, message=f"root 0x{guid:016x} is no switch here"
-            )
+            yield _at(subnet.device, subnet.roots_file, line, f"root 0x{guid:016x} is no switch here")
     adapters = {adapter.guid for adapter in subnet.fabric.adapters}
+    at_compute = partial(_at, subnet.device, subnet.compute_file)
     for guid, line in subnet.compute.items():
         if guid not in adapters:
-            yield Counterexample(
-                device=subnet.device,
-                file=subnet.compute_file,
-                line=line,
-                message=f"compute node's port 0x{guid:016x} is no adapter here",
-            )
+            yield at_compute(line, f"compute node's port 0x{guid:016x} is no adapter here")
     listed = Counter(adapter.host for adapter in subnet.fabric.adapters if adapter.guid in subnet.compute)
     for adapter in subnet.fabric.adapters:
-        if listed[adapter.host] and adapter.guid not in subnet.compute:
-            yield Counterexample(
-                device=subnet.device,
-                file=subnet.compute_file,
-                line=0,
-                message=f"{adapter.host} {adapter.label} (0x{adapter.guid:016x}) is missing, "
-                f"while {listed[adapter.host]} other adapters of {adapter.host} are listed as compute nodes",
-            )
+        host = adapter.host
+        if listed[host] and adapter.guid not in subnet.compute:
+            missing = f"{host} {adapter.label} (0x{adapter.guid:016x}) is missing"
+            yield at_compute(0, f"{missing}, while {listed[host]} other adapters of {host} are listed as compute nodes")
 
 
 CABLING = ProofCheck(

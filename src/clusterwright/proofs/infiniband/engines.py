@@ -18,7 +18,9 @@ _EVEN_ENGINE = "ftree"
 def engines_of(subnet: ManagedSubnet) -> list[str]:
     """The engines of opensm.conf, in the order of its attempts."""
     option = subnet.options.get("routing_engine")
-    return [word.strip() for word in option.value.split(",")] if option is not None else []
+    if option is None:
+        return []
+    return [word.strip() for word in option.value.split(",")]
 
 
 def why_uneven(subnet: ManagedSubnet) -> str:
@@ -31,7 +33,8 @@ def why_uneven(subnet: ManagedSubnet) -> str:
     engines = [engine for engine in engines_of(subnet) if engine != NO_FALLBACK]
     if not subnet.is_open:
         return "not proven, because no program here shows which links NVIDIA's subnet manager loads how much"
-    if not engines or any(engine != _EVEN_ENGINE for engine in engines):
-        named = " or ".join(engine for engine in engines if engine != _EVEN_ENGINE) or "opensm's own choice"
-        return f"not proven, because {named} loads links otherwise than they are cabled, up to many times the mean"
-    return ""
+    uneven_engines = [engine for engine in engines if engine != _EVEN_ENGINE]
+    if engines and not uneven_engines:
+        return ""
+    cause = " or ".join(uneven_engines) or "opensm's own choice"
+    return f"not proven, because {cause} loads links otherwise than they are cabled, up to many times the mean"

@@ -20,11 +20,10 @@ def excused(
 
     A spec that takes parts away accepts a shortage, but then nothing is proven either.
     """
-    declaration = tree.declaration
-    name = (
-        declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters) if declaration is not None else None
-    )
-    idle = declaration.idle.get(name or "", ()) if declaration is not None else ()
+    idle: tuple[str, ...] = ()
+    if tree.declaration is not None:
+        name = tree.declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters)
+        idle = tree.declaration.idle.get(name or "", ())
     if not idle or not counterexamples:
         return list(counterexamples), [], ""
     without = f"without {and_more(list(idle), _NAMED)}"

@@ -7,7 +7,7 @@ that the subnet manager creates the partition's broadcast group, without which A
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from ipaddress import ip_interface
 
 from clusterwright.hosts.linux.reader.ipoib import LNET, MODULES, NAMED, ConfiguredIpoib, read_ipoib, read_lnet
@@ -64,7 +64,7 @@ def _run(tree: RenderedTree) -> Verdict:
                             message=f"{address.value} is {first}'s as well",
                         )
                     )
-        counterexamples += _unlike(tree, device, interfaces)
+        counterexamples += _differences_from_spec(tree, device, interfaces)
         lnet, unread = _lnet(tree, device, interfaces)
         counterexamples += lnet
         lack = lack or unread
@@ -134,28 +134,31 @@ def _alone(device: str, interface: ConfiguredIpoib) -> Iterator[Counterexample]:
 def _in_partition(
     device: str, interface: ConfiguredIpoib, carried: Mapping[tuple[str, str], tuple[int, _Carried]]
 ) -> Iterator[Counterexample]:
+    """Adapters of an interface outside its partition, and partitions without a broadcast group."""
     key = _number(interface.pkey.value)
-    if key is not None:
-        for parent in interface.parents:
-            at = carried.get((device, parent.value))
-            if at is None:
-                message = f"{parent.value} carries {interface.name}, and is on no InfiniBand fabric"
-                yield Counterexample(device=device, file=parent.file, line=parent.line, message=message)
-                continue
-            guid, (matrix, flagged) = at
-            pkey = (key or 0) & PKEY_MASK
-            seat = matrix.get(pkey, {}).get(guid)
-            if seat is None or seat.membership not in FULL:
-                message = f"{parent.value} is no full member of partition 0x{pkey:04x}, which {interface.name} is in"
-                yield Counterexample(device=device, file=interface.pkey.file, line=interface.pkey.line, message=message)
-            if pkey not in flagged:
-                message = (
-                    f"the subnet manager makes no group for broadcasts in partition 0x{pkey:04x}: ARP finds no node"
-                )
-                yield Counterexample(device=device, file=interface.pkey.file, line=interface.pkey.line, message=message)
+    if key is None:
+        return
+    pkey = key & PKEY_MASK
+    at_pkey = partial(Counterexample, device=device, file=interface.pkey.file, line=interface.pkey.line)
+    for parent in interface.parents:
+        adapter = carried.get((device, parent.value))
+        if adapter is None:
+            message = f"{parent.value} carries {interface.name}, and is on no InfiniBand fabric"
+            yield Counterexample(device=device, file=parent.file, line=parent.line, message=message)
+            continue
+        guid, (matrix, pkeys_with_ip) = adapter
+        seat = matrix.get(pkey, {}).get(guid)
+        if seat is None or seat.membership not in FULL:
+            message = f"{parent.value} is no full member of partition 0x{pkey:04x}, which {interface.name} is in"
+            yield at_pkey(message=message)
+        if pkey not in pkeys_with_ip:
+            group = f"group for broadcasts in partition 0x{pkey:04x}"
+            yield at_pkey(message=f"the subnet manager makes no {group}: ARP finds no node")
 
 
-def _unlike(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, ...]) -> Iterator[Counterexample]:
+def _differences_from_spec(
+    tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, ...]
+) -> Iterator[Counterexample]:
     """Differences between the interfaces and the spec's."""
     if tree.declaration is None:
         return

@@ -6,6 +6,7 @@ import re
 
 from clusterwright.hosts.opensm.reader.fabric import shared_lids
 from clusterwright.proofs.check import Counterexample, Fact, ProofCheck, Verdict
+from clusterwright.proofs.infiniband.engines import engines_of
 from clusterwright.proofs.infiniband.outcome import SubnetOutcome
 from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, SUBNET_INTENT, ManagedSubnet, has_subnet
 from clusterwright.proofs.tree import RenderedTree
@@ -25,9 +26,8 @@ def _run(tree: RenderedTree) -> Verdict:
             outcome.counterexamples.append(subnet.at_config(option, f"lmc {text} is not a number from 0 to {MAX_LMC}"))
             continue
         fabric = tree.text(subnet.device, f"{subnet.folder}/{FABRIC}") or ""
-        outcome.counterexamples += [
-            subnet.at_fabric(shared_lid.line, shared_lid.message) for shared_lid in shared_lids(fabric)
-        ]
+        for shared in shared_lids(fabric):
+            outcome.counterexamples.append(subnet.at_fabric(shared.line, shared.message))
         lmc = int(text)
         needed = _needed(subnet, lmc)
         outcome.tried += needed
@@ -40,17 +40,17 @@ def _run(tree: RenderedTree) -> Verdict:
                     f"chips need {needed:,} LIDs, there are {UNICAST_LIDS:,}",
                 )
             )
-        engines = subnet.options["routing_engine"].value.split(",") if "routing_engine" in subnet.options else []
+        engines = engines_of(subnet)
         if lmc and any(engine in _ENGINES_WITHOUT_LMC for engine in engines):
             outcome.counterexamples.append(
                 subnet.at_config(option, f"lmc {lmc}: {engines[0]} routes no LMC other than 0")
             )
     for path in sorted(path for path in tree.paths if _KEPT.fullmatch(path)):
         for device in tree.devices_with(path):
-            kept = shared_lids(tree.text(device, path) or "")
-            outcome.counterexamples += [
-                Counterexample(device=device, file=path, line=shared.line, message=shared.message) for shared in kept
-            ]
+            for shared in shared_lids(tree.text(device, path) or ""):
+                outcome.counterexamples.append(
+                    Counterexample(device=device, file=path, line=shared.line, message=shared.message)
+                )
     return outcome.verdict("ports that need a LID")
 
 

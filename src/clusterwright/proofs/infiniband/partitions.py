@@ -6,13 +6,16 @@ statement about a port replaces an earlier one, as in opensm.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from clusterwright.hosts.opensm.reader.partitions import DEFAULT_PKEY, BadStatement, Statement, parse_partitions
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.declaration import Declaration
+from clusterwright.proofs.infiniband.declared_members import DeclaredPartition
 from clusterwright.proofs.infiniband.subnet import (
     KINDS,
     SUBNET_INTENT,
@@ -62,20 +65,12 @@ def _run(tree: RenderedTree) -> Verdict:
             continue
         matrix = matrix_of(subnet, statements)
         tried += sum(len(seats) for seats in matrix.values())
-        facts += named_facts(tree, subnet, _facts(subnet, matrix))
-        name = (
-            tree.declaration.subnet_with(a.guid for a in subnet.fabric.adapters)
-            if tree.declaration is not None
-            else None
-        )
-        may_open = tree.declaration is not None and name in tree.declaration.open_default
-        problems = [*_enforced(subnet), *_open(statements, may_open), *_managers(tree, subnet, matrix)]
-        if tree.declaration is not None and name is not None:
-            problems += _unlike(subnet, matrix, tree.declaration, name)
-        counterexamples += [
-            Counterexample(device=subnet.device, file=problem.file or path, line=problem.line, message=problem.message)
-            for problem in problems
-        ]
+        facts += named_facts(tree, subnet, _facts(matrix))
+        for problem in _problems(tree, subnet, statements, matrix):
+            file = problem.file or path
+            counterexamples.append(
+                Counterexample(device=subnet.device, file=file, line=problem.line, message=problem.message)
+            )
     return Verdict(tuple(facts), tuple(counterexamples), Cases("members of partitions", tried), unjudged=unjudged)
 
 
@@ -85,6 +80,21 @@ class _Problem(NamedTuple):
     line: int
     message: str
     file: str = ""
+
+
+def _problems(
+    tree: RenderedTree, subnet: ManagedSubnet, statements: tuple[Statement, ...], matrix: Matrix
+) -> Iterator[_Problem]:
+    declaration = tree.declaration
+    name = None
+    if declaration is not None:
+        name = declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters)
+    may_open = declaration is not None and name in declaration.open_default
+    yield from _enforced(subnet)
+    yield from _open(statements, may_open)
+    yield from _managers(tree, subnet, matrix)
+    if declaration is not None and name is not None:
+        yield from _differences(subnet, matrix, declaration, name)
 
 
 def matrix_of(subnet: ManagedSubnet, statements: tuple[Statement, ...]) -> Matrix:
@@ -105,7 +115,7 @@ def matrix_of(subnet: ManagedSubnet, statements: tuple[Statement, ...]) -> Matri
     return matrix
 
 
-def _facts(subnet: ManagedSubnet, matrix: Matrix) -> Iterator[Fact]:
+def _facts(matrix: Matrix) -> Iterator[Fact]:
     yield Fact("partitions besides the default", len(matrix.keys() - {DEFAULT_PKEY}))
     for pkey, seats in sorted(matrix.items()):
         full = sum(seat.membership in FULL for seat in seats.values())
@@ -140,58 +150,67 @@ def _open(statements: tuple[Statement, ...], may_open: bool) -> Iterator[_Proble
 
 def _managers(tree: RenderedTree, subnet: ManagedSubnet, matrix: Matrix) -> Iterator[_Problem]:
     """Managers without full membership of the default partition, and others with it unless it is open to all."""
-    others = frozenset[int]().union(*(other.managers for other in subnets(tree)))
-    managers = subnet.managers | (others & subnet.adapter_by_guid.keys())  # managers of other fabrics have no port here
+    managers_of_all = chain.from_iterable(other.managers for other in subnets(tree))
+    # Managers of other fabrics have no port here.
+    managers = subnet.managers.union(guid for guid in managers_of_all if guid in subnet.adapter_by_guid)
     seats = matrix.get(DEFAULT_PKEY, {})
     for guid in sorted(managers):
         seat = seats.get(guid)
         if seat is None or seat.membership not in FULL:
             line = seat.line if seat is not None else 0
             yield _Problem(line, f"the subnet manager's port 0x{guid:016x} is no full member of the default partition")
-    if any(seat.membership in FULL for seat in seats.values()):
-        for guid, seat in seats.items():
-            lonely = guid not in managers and seat.membership in FULL
-            if lonely and not _is_all(seat, seats):
-                yield _Problem(
-                    seat.line,
-                    f"{_port(subnet, guid)} is a full member of the default partition, but no manager",
-                )
+    members_by_line = Counter(seat.line for seat in seats.values())
+    for guid, seat in seats.items():
+        # A line with several members is a keyword for all adapters, reported by itself.
+        is_single = members_by_line[seat.line] == 1
+        if is_single and seat.membership in FULL and guid not in managers:
+            message = f"{_port(subnet, guid)} is a full member of the default partition, but no manager"
+            yield _Problem(seat.line, message)
 
 
-def _is_all(seat: _Seat, seats: Mapping[int, _Seat]) -> bool:
-    """True for a membership by a keyword for all adapters, as it is reported once."""
-    return sum(other.line == seat.line for other in seats.values()) > 1
-
-
-def _unlike(subnet: ManagedSubnet, matrix: Matrix, declaration: Declaration, name: str) -> Iterator[_Problem]:
+def _differences(subnet: ManagedSubnet, matrix: Matrix, declaration: Declaration, name: str) -> Iterator[_Problem]:
     """Differences between the matrix and the spec's zones."""
-    wanted = {item.pkey: item for item in declaration.partitions if item.subnet == name and item.members}
-    for pkey, item in sorted(wanted.items()):
+    planned: dict[int, DeclaredPartition] = {}
+    for partition in declaration.partitions:
+        if partition.subnet == name and partition.members:
+            planned[partition.pkey] = partition
+    for pkey, partition in sorted(planned.items()):
         seats = matrix.get(pkey)
         if seats is None:
-            yield _Problem(0, f"partition {item.name} (0x{pkey:04x}) is missing")
-            continue
-        for guid, membership in item.members.items():
-            if guid not in seats:
-                yield _Problem(0, f"{_port(subnet, guid)} is missing from partition {item.name} (0x{pkey:04x})")
-            elif seats[guid].membership != membership:
-                yield _Problem(
-                    seats[guid].line,
-                    f"{_port(subnet, guid)} is a {seats[guid].membership} member of {item.name}, its zone wants "
-                    f"{membership}",
-                )
-        for guid, seat in seats.items():
-            if guid not in item.members and pkey != DEFAULT_PKEY:
-                yield _Problem(seat.line, f"{_port(subnet, guid)} is a member of {item.name}, but not of its zones")
+            yield _Problem(0, f"partition {partition.name} (0x{pkey:04x}) is missing")
+        else:
+            yield from _member_differences(subnet, partition, seats)
     for pkey, seats in sorted(matrix.items()):
-        if pkey not in wanted and pkey != DEFAULT_PKEY:
+        if pkey not in planned and pkey != DEFAULT_PKEY:
             line = min((seat.line for seat in seats.values()), default=0)
             yield _Problem(line, f"partition 0x{pkey:04x} is in no zone of the spec")
 
 
+def _member_differences(
+    subnet: ManagedSubnet, partition: DeclaredPartition, seats: Mapping[int, _Seat]
+) -> Iterator[_Problem]:
+    """Differences between a partition's members and its zones."""
+    name, pkey = partition.name, partition.pkey
+    for guid, membership in partition.members.items():
+        seat = seats.get(guid)
+        if seat is None:
+            yield _Problem(0, f"{_port(subnet, guid)} is missing from partition {name} (0x{pkey:04x})")
+        elif seat.membership != membership:
+            message = f"{_port(subnet, guid)} is a {seat.membership} member of {name}, its zone wants {membership}"
+            yield _Problem(seat.line, message)
+    if pkey == DEFAULT_PKEY:
+        return
+    for guid, seat in seats.items():
+        if guid not in partition.members:
+            yield _Problem(seat.line, f"{_port(subnet, guid)} is a member of {name}, but not of its zones")
+
+
 def _port(subnet: ManagedSubnet, guid: int) -> str:
     adapter = subnet.adapter_by_guid.get(guid)
-    return f"0x{guid:016x}" + (f" ({adapter.host} {adapter.label})".replace(" )", ")") if adapter is not None else "")
+    if adapter is None:
+        return f"0x{guid:016x}"
+    place = f"{adapter.host} {adapter.label}".removesuffix(" ")
+    return f"0x{guid:016x} ({place})"
 
 
 PARTITIONS = ProofCheck(
