@@ -100,8 +100,7 @@ class Aggregate(NamedTuple):
     """The link's name on the device."""
     mode: str
     """``active`` or ``passive`` of LACP (IEEE 802.1AX), or another word of the text for a link without it."""
-    rate: str
-    """``fast`` or ``slow``."""
+    rate: str  # "fast" or "slow"
     mark: Mark
 
 
@@ -213,10 +212,8 @@ class Router:
     """A switch with routing."""
 
     device: str
-    ports_file: str
-    """Path on the device."""
-    bgp_file: str
-    """Path on the device."""
+    ports_file: str  # path on the device
+    bgp_file: str  # path on the device
     keeps_communities: bool
     """Whether routes are announced with their communities."""
     router_id: str
@@ -269,8 +266,12 @@ class Router:
     @property
     def is_silent(self) -> bool:
         """True for a switch announcing nothing to any neighbour, such as a drained one."""
-        policies = [self.policy(name) for name in {session.out_of for session in self.sessions}]
-        return bool(policies) and not any(term.permit for policy in policies for term in policy)
+        if not self.sessions:
+            return False
+        for name in {session.out_of for session in self.sessions}:
+            if any(term.permit for term in self.policy(name)):
+                return False
+        return True
 
     def policy(self, name: str) -> Policy:
         """The policy of that name; an empty name permits everything, a missing policy nothing."""
@@ -355,7 +356,9 @@ def apply_policy(policy: Policy, prefix: Prefix, communities: frozenset[str]) ->
             continue
         if term.communities is not None and not term.communities & communities:
             continue
-        return changed(term, communities) if term.permit else None
+        if not term.permit:
+            return None
+        return changed(term, communities)
     return None
 
 
@@ -365,22 +368,31 @@ def changed(term: Term, communities: frozenset[str]) -> frozenset[str]:
         return term.values
     if term.change == "add":
         return communities | term.values
-    return communities - term.values if term.change == "remove" else communities
+    if term.change == "remove":
+        return communities - term.values
+    return communities
 
 
 def line_of(text: str, mark: Mark) -> int:
     """The line of a mark in a text, from 1; 0 for a mark not in the text."""
-    at = 0
-    for number, needle in enumerate(mark, 1):
-        found = text.find(needle, at)
-        if found < 0:
+    if not mark:
+        return 0
+    offset = end = 0
+    for needle in mark:
+        offset = text.find(needle, end)
+        if offset < 0:
             return 0
-        at = found if number == len(mark) else found + len(needle)
-    return text.count("\n", 0, at + (mark[-1][0] == "\n")) + 1 if mark else 0
+        end = offset + len(needle)
+    if mark[-1].startswith("\n"):
+        offset += 1
+    return text.count("\n", 0, offset) + 1
 
 
 def leads_outside(router: Router, session: Session, devices: frozenset[str]) -> bool:
     """True for a neighbour outside the tree: on a port of the switch cabled to none of the tree's devices."""
-    ends = {port.subnet: port for port in router.ports if port.address is not None}
-    port = ends.get(network_of(session.peer, 8 * len(session.peer) - 1))
-    return port is not None and port.peer.partition(" ")[0] not in devices
+    port_by_subnet = {port.subnet: port for port in router.ports if port.address is not None}
+    port = port_by_subnet.get(network_of(session.peer, 8 * len(session.peer) - 1))
+    if port is None:
+        return False
+    device = port.peer.partition(" ")[0]
+    return device not in devices

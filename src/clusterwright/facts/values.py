@@ -49,7 +49,10 @@ class FieldValues:
     def claims_of(self, keys: Keys) -> frozenset[str]:
         """The claims that a value at these keys could affect; empty for every claim on the file."""
         place = BETWEEN.join(keys)
-        return next((claims for pattern, claims in self.touches if pattern.fullmatch(place) is not None), frozenset())
+        for pattern, claims in self.touches:
+            if pattern.fullmatch(place) is not None:
+                return claims
+        return frozenset()
 
 
 def field_pattern(text: str) -> re.Pattern[str]:
@@ -59,12 +62,14 @@ def field_pattern(text: str) -> re.Pattern[str]:
     file. ``*`` is any one key, and a field ending in ``...`` includes all fields below it.
     """
     patterns = []
-    for line in filter(None, map(str.strip, text.splitlines())):
-        above, _, fields = line.rpartition(":")
+    for line in text.splitlines():
+        keys, _, fields = line.rpartition(":")
         for field in fields.split():
             name = field.removesuffix(_BELOW)
-            pattern = BETWEEN.join(_key(word) for word in (*above.split(), name))
-            patterns.append(f"{pattern}(?:{BETWEEN}.*)?" if field.endswith(_BELOW) else pattern)
+            pattern = BETWEEN.join(_key(word) for word in (*keys.split(), name))
+            if field.endswith(_BELOW):
+                pattern += f"(?:{BETWEEN}.*)?"
+            patterns.append(pattern)
     return _one_of(patterns)
 
 
@@ -76,7 +81,9 @@ def line_pattern(sections: Iterable[tuple[str, str]]) -> re.Pattern[str]:
     patterns = []
     for header, lines in sections:
         below = [line.strip() for line in lines.splitlines() if line.strip()]
-        patterns += [f"(?:{header}){BETWEEN}(?:.*{BETWEEN})?(?:{line})" for line in below] or [f"(?:{header})"]
+        if not below:
+            patterns.append(f"(?:{header})")
+        patterns += [f"(?:{header}){BETWEEN}(?:.*{BETWEEN})?(?:{line})" for line in below]
     return _one_of(patterns)
 
 

@@ -53,10 +53,10 @@ def _run(tree: RenderedTree) -> Verdict:
     fabrics = network_of_tree(tree).fabrics
     if tree.declaration is not None and tree.declaration.gpu_ports:
         counterexamples += gpu_faults(tree, fabrics)
-        for name, count in Counter(name for name, _, _ in tree.declaration.gpu_ports).items():
-            facts.append(
-                Fact(f"{name}: GPUs with ports at several switches, which leave one without any of them", count)
-            )
+        gpus_by_fabric = Counter(name for name, _, _ in tree.declaration.gpu_ports)
+        for name, count in gpus_by_fabric.items():
+            fact = f"{name}: GPUs with ports at several switches, which leave one without any of them"
+            facts.append(Fact(fact, count))
     for fabric in fabrics:
         homes = homes_of(tree, fabric)
         if homes:
@@ -64,35 +64,10 @@ def _run(tree: RenderedTree) -> Verdict:
             facts.append(Fact(f"{fabric.name}: nodes at several switches, reached without any one of them", len(homes)))
         if not fabric.links:
             continue
-        uplinks = uplinks_of(fabric)
         tried += len(fabric.links)
-        few = stand_ins(uplinks)
-        sizes = job_sizes(few.uplinks)
-        of_fabric: list[Counterexample] = []
-        for title, failures in (
-            ("any cable fails", single_cables(uplinks)),
-            ("any switch fails", single_switches(uplinks)),
-            (f"two fail at once, {DOUBLES} samples", sampled_doubles(uplinks)),
-        ):
-            alike = few.alike(failures)
-            worst, where, cut_off, others = least_share(few, failures, alike)
-            name = f"{fabric.name}: {title}"
-            facts.append(Fact(f"{name}, {len(failures):,} cases: bandwidth left for a rack", worst))
-            rack = fabric.routers[where[0]].device
-            facts.append(Fact(f"{name}: the worst case", f"{rack} without {name_of(fabric, failures[where[1]])}"))
-            facts.append(Fact(f"{name}: racks cut off at most", cut_off))
-            is_single = not title.startswith("two")
-            if is_single:
-                for leaf, column in others:
-                    router = fabric.routers[leaf]
-                    message = f"is cut off when {name_of(fabric, failures[column])} fails"
-                    of_fabric.append(example(tree, router.device, router.ports_file, (), message))
-            firsts = [failures[of[0]] for of in alike.values()]
-            of_fabric += _jobs(
-                tree, fabric, sizes, name=name, failures=(list(alike), firsts), facts=facts, may_end=not is_single
-            )
+        failures_of_fabric = list(_failures(tree, fabric, facts))
         planned = declared(tree, fabric)
-        refuting, noted = unaccepted(tree, planned.name if planned is not None else None, of_fabric)
+        refuting, noted = unaccepted(tree, planned.name if planned is not None else None, failures_of_fabric)
         counterexamples += refuting
         notes += noted
     return Verdict(
@@ -101,6 +76,35 @@ def _run(tree: RenderedTree) -> Verdict:
         cases=Cases("cables between switches", tried),
         notes=tuple(notes),
     )
+
+
+def _failures(tree: RenderedTree, fabric: RoutedFabric, facts: list[Fact]) -> Iterator[Counterexample]:
+    """Add the bandwidth left after each kind of failure to ``facts``; counterexamples for racks and jobs cut off."""
+    uplinks = uplinks_of(fabric)
+    representatives = stand_ins(uplinks)
+    sizes = job_sizes(representatives.uplinks)
+    failures_by_title = {
+        "any cable fails": single_cables(uplinks),
+        "any switch fails": single_switches(uplinks),
+        f"two fail at once, {DOUBLES} samples": sampled_doubles(uplinks),
+    }
+    for title, failures in failures_by_title.items():
+        alike = representatives.alike(failures)
+        worst, (leaf, case), cut_off, racks_cut_off = least_share(representatives, failures, alike)
+        name = f"{fabric.name}: {title}"
+        facts.append(Fact(f"{name}, {len(failures):,} cases: bandwidth left for a rack", worst))
+        rack = fabric.routers[leaf].device
+        facts.append(Fact(f"{name}: the worst case", f"{rack} without {name_of(fabric, failures[case])}"))
+        facts.append(Fact(f"{name}: racks cut off at most", cut_off))
+        is_single = not title.startswith("two")
+        if is_single:
+            for rack_cut_off, index in racks_cut_off:
+                router = fabric.routers[rack_cut_off]
+                message = f"is cut off when {name_of(fabric, failures[index])} fails"
+                yield example(tree, router.device, router.ports_file, (), message)
+        first_failures = [failures[indexes[0]] for indexes in alike.values()]
+        both = list(alike), first_failures
+        yield from _jobs(tree, fabric, sizes, name=name, failures=both, facts=facts, may_end=not is_single)
 
 
 def _jobs(

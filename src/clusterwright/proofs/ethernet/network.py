@@ -139,15 +139,15 @@ def has_network(tree: RenderedTree) -> bool:
 @lru_cache(maxsize=2)
 def network_of_tree(tree: RenderedTree) -> RoutedNetwork:
     """The network described by a tree's text. Raises VerifyError for text that does not parse."""
-    declaration = tree.declaration
-    roles = declaration.roles if declaration is not None else {}
-    left_out = declaration.unchecked_switches if declaration is not None else frozenset()
-    idle = declaration.drained if declaration is not None else frozenset()
     by_system = zip(*_routers_read(tree).parts, strict=True)
-    all_routers = chain.from_iterable(chain.from_iterable(by_system))
-    checked = (router for router in all_routers if router.device not in left_out)
-    routers = [replace(router, role=roles.get(router.device, "")) for router in checked]
-    return _assemble(routers, list(_nics(tree)), _declared_tiers(tree), idle)
+    routers: list[Router] = list(chain.from_iterable(chain.from_iterable(by_system)))
+    drained = frozenset[str]()
+    if tree.declaration is not None:
+        roles, unchecked = tree.declaration.roles, tree.declaration.unchecked_switches
+        checked = (router for router in routers if router.device not in unchecked)
+        routers = [replace(router, role=roles.get(router.device, "")) for router in checked]
+        drained = tree.declaration.drained
+    return _assemble(routers, list(_nics(tree)), _declared_tiers(tree), drained)
 
 
 def without_cables(tree: RenderedTree) -> str:
@@ -250,52 +250,52 @@ def _assemble(
     routers: list[Router], nics: list[ConfiguredNic], declared: Mapping[str, int], idle: frozenset[str]
 ) -> RoutedNetwork:
     """The fabrics of linked switches, with the NICs at their ports."""
-    index = {router.device: at for at, router in enumerate(routers)}
-    links, mismatches = _links(routers, index)
+    index_by_device = {router.device: index for index, router in enumerate(routers)}
+    links, mismatches = _links(routers, index_by_device)
     ends = np.array([(link.a, link.b) for link in links], np.int64).reshape(-1, 2)
     shape = (len(routers), len(routers))
     graph = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=shape)
-    count, member = connected_components(graph, directed=False)
-    fabrics = [_Part([], [], []) for _ in range(count)]
-    place = np.zeros(len(routers), np.int64)
-    for at, router in enumerate(routers):
-        part = fabrics[member[at]]
-        place[at] = len(part.routers)
+    count, part_of_router = connected_components(graph, directed=False)
+    parts = [_Part([], [], []) for _ in range(count)]
+    place = [0] * len(routers)
+    for index, router in enumerate(routers):
+        part = parts[part_of_router[index]]
+        place[index] = len(part.routers)
         part.routers.append(router)
     for link in links:
-        part = fabrics[member[link.a]]
-        part.links.append(
-            RoutedLink(a=int(place[link.a]), a_port=link.a_port, b=int(place[link.b]), b_port=link.b_port)
-        )
+        part = parts[part_of_router[link.a]]
+        part.links.append(RoutedLink(a=place[link.a], a_port=link.a_port, b=place[link.b], b_port=link.b_port))
     for nic in nics:
-        at_router = index.get(nic.peer.partition(" ")[0])
-        if at_router is not None:
-            fabrics[member[at_router]].nics.append((nic, int(place[at_router])))
+        router_of_nic = index_by_device.get(nic.peer.partition(" ")[0])
+        if router_of_nic is not None:
+            parts[part_of_router[router_of_nic]].nics.append((nic, place[router_of_nic]))
     return RoutedNetwork(
-        {r.device: r for r in routers}, tuple(part.fabric(declared, idle) for part in fabrics), tuple(mismatches)
+        routers={router.device: router for router in routers},
+        fabrics=tuple(part.fabric(declared, idle) for part in parts),
+        mismatches=tuple(mismatches),
     )
 
 
-def _links(routers: list[Router], index: Mapping[str, int]) -> tuple[list[RoutedLink], list[Mismatch]]:
+def _links(routers: list[Router], index_by_device: Mapping[str, int]) -> tuple[list[RoutedLink], list[Mismatch]]:
     """Links between switches with ports naming each other, and ports with another far end."""
     ports: dict[tuple[str, str], Port] = {}
     for router in routers:
         ports.update(((router.device, port.name), port) for port in router.ports)
     links: list[RoutedLink] = []
     mismatches: list[Mismatch] = []
-    for at, router in enumerate(routers):
+    for near, router in enumerate(routers):
         for port in router.ports:
-            device, _, far = port.peer.partition(" ")
-            if port.address is None or device not in index:
+            device, _, name = port.peer.partition(" ")
+            if port.address is None or device not in index_by_device:
                 continue
-            other = ports.get((device, far))
-            if other is None:
-                mismatches.append((router, port, f"the cable goes to {device} {far}, which is not in service there"))
-            elif other.peer != f"{router.device} {port.name}":
-                what = other.peer or "nothing"
-                mismatches.append((router, port, f"the cable goes to {device} {far}, which names {what} instead"))
-            elif at < index[device]:
-                links.append(RoutedLink(a=at, a_port=port, b=index[device], b_port=other))
+            far, far_port = index_by_device[device], ports.get((device, name))
+            if far_port is None:
+                mismatches.append((router, port, f"the cable goes to {device} {name}, which is not in service there"))
+            elif far_port.peer != f"{router.device} {port.name}":
+                peer = far_port.peer or "nothing"
+                mismatches.append((router, port, f"the cable goes to {device} {name}, which names {peer} instead"))
+            elif near < far:
+                links.append(RoutedLink(a=near, a_port=port, b=far, b_port=far_port))
     return links, mismatches
 
 

@@ -15,10 +15,12 @@ ABOVE = -1  # in no part: the tiers connecting them
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The ``part`` of each router, ABOVE for none, and its ``place`` in it, both counted in the fabric's order."""
+    """The parts of a fabric's routers; parts and places are counted in the fabric's order."""
 
     part: list[int]
+    """The part of each router, ABOVE for none."""
     place: list[int]
+    """The index of each router in its part."""
 
     @property
     def count(self) -> int:
@@ -29,8 +31,8 @@ class Parts:
     def ends(self) -> list[tuple[int, int]]:
         """Each router's number for comparing parts: its place in its part, or its own number above them."""
         ends = []
-        for at, number in enumerate(self.part):
-            ends.append((at, 0) if number == ABOVE else (self.place[at], 1))
+        for router, number in enumerate(self.part):
+            ends.append((router, 0) if number == ABOVE else (self.place[router], 1))
         return ends
 
 
@@ -45,9 +47,9 @@ def parts_below(fabric: RoutedFabric, level: int) -> Parts:
     numbers[below] = np.unique(member[below], return_inverse=True)[1].reshape(-1)
     part: list[int] = numbers.tolist()
     place, counts = [0] * size, [0] * (max(part, default=ABOVE) + 1)
-    for at, number in enumerate(part):
+    for router, number in enumerate(part):
         if number != ABOVE:
-            place[at] = counts[number]
+            place[router] = counts[number]
             counts[number] += 1
     return Parts(part, place)
 
@@ -58,10 +60,14 @@ def cut(fabric: RoutedFabric, rows: list[int]) -> RoutedFabric:
     place[rows] = np.arange(len(rows))
     ends = place[fabric.ends]
     inside = np.flatnonzero((ends != ABOVE).all(axis=1))
-    links = tuple(
-        RoutedLink(a=a, a_port=fabric.links[at].a_port, b=b, b_port=fabric.links[at].b_port)
-        for at, (a, b) in zip(inside.tolist(), ends[inside].tolist(), strict=True)
-    )
+    links = []
+    for index, (a, b) in zip(inside.tolist(), ends[inside].tolist(), strict=True):
+        link = fabric.links[index]
+        links.append(RoutedLink(a=a, a_port=link.a_port, b=b, b_port=link.b_port))
     return RoutedFabric(
-        routers=tuple(fabric.routers[at] for at in rows), links=links, nics=(), rank=fabric.rank[rows], idle=fabric.idle
+        routers=tuple(fabric.routers[row] for row in rows),
+        links=tuple(links),
+        nics=(),
+        rank=fabric.rank[rows],
+        idle=fabric.idle,
     )

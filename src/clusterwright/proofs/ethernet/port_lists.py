@@ -21,8 +21,8 @@ def list_faults(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterexa
 
     The isolation proof checks packets of hosts where they enter; from there on, the network must carry all of them.
     """
-    ends = ((fabric.routers[index], port) for index, port in fabric.link_ends)
-    for router, port in ends:
+    for index, port in fabric.link_ends:
+        router = fabric.routers[index]
         for direction in port.filtered:
             line, message = _stopped(_lists(tree, router), port, direction)
             if message:
@@ -36,13 +36,13 @@ def _lists(tree: RenderedTree, router: Router) -> Lists:
 
 def _stopped(lists: Lists, port: Port, direction: str) -> tuple[int, str]:
     """The first line stopping packets of a port, and the message; 0 and "" if everything passes."""
-    what = f"the lists of {port.name} to {port.peer} ({direction})"
+    subject = f"the lists of {port.name} to {port.peer} ({direction})"
     try:
         ruleset = lists.at(port.name, direction)
         stopped = EVERYTHING - passing(ruleset, direction, EVERYTHING).packets
     except Unreadable as error:
-        return error.line, f"what {what} stop cannot be said: {error}"
+        return error.line, f"what {subject} stop cannot be said: {error}"
     if not stopped:
         return 0, ""
     packet = stopped.witness()
-    return decide(ruleset, direction, packet).line, f"{what} stop {packet_phrase(packet, FOREIGN)}"
+    return decide(ruleset, direction, packet).line, f"{subject} stop {packet_phrase(packet, FOREIGN)}"

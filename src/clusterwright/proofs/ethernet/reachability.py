@@ -103,7 +103,8 @@ def _run(tree: RenderedTree) -> Verdict:
         if len(fabric.routers) > 1:
             outcome = outcome_of(fabric, sections(fabric))
             facts += _facts(fabric, label(fabric, network.fabrics), outcome)
-            counterexamples += _differences(tree, fabric) if outcome.differs else ()
+            if outcome.differs:
+                counterexamples += _differences(tree, fabric)
             counterexamples += _narrow(tree, fabric, outcome)
             counterexamples += limit_faults(tree, fabric, outcome.announced)
         name = label(fabric, network.fabrics)
@@ -120,15 +121,15 @@ def _run(tree: RenderedTree) -> Verdict:
     planned = tree.declaration.drained if tree.declaration is not None else None
     notes = [*piece_notes(tree)]
     for router in network.routers.values():
-        if router.is_silent:
-            if planned is None:
-                notes.append(f"{router.device} announces nothing, as a drained switch does")
-            elif router.device not in planned:
-                message = "announces nothing to any neighbour, but the spec does not drain it"
-                mark = router.policy(router.sessions[0].out_of)[:1]
-                counterexamples.append(
-                    example(tree, router.device, router.bgp_file, mark[0].mark if mark else (), message)
-                )
+        if not router.is_silent:
+            continue
+        if planned is None:
+            notes.append(f"{router.device} announces nothing, as a drained switch does")
+        elif router.device not in planned:
+            message = "announces nothing to any neighbour, but the spec does not drain it"
+            policy = router.policy(router.sessions[0].out_of)
+            mark = policy[0].mark if policy else ()
+            counterexamples.append(example(tree, router.device, router.bgp_file, mark, message))
     return Verdict(
         facts=tuple(facts),
         counterexamples=tuple(counterexamples),
@@ -210,19 +211,14 @@ def _differences(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[Counterex
     for section in whole(fabric, columns):
         ideal, real = spread(section, ideal_edges(fabric), counts_sessions=False), spread(section, edge_table(fabric))
         for row, column in shown:
-            place = int(np.searchsorted(columns, column))
-            for one in _explain(
-                tree,
-                fabric,
-                ideal,
-                real=real,
-                by_target=by_target,
-                row=row,
-                at=(place, announced(fabric).prefixes[column]),
-            ):
-                if one not in explained:
-                    explained.add(one)
-                    yield one
+            column_and_prefix = int(np.searchsorted(columns, column)), announced(fabric).prefixes[column]
+            explanations = _explain(
+                tree, fabric, ideal, real=real, by_target=by_target, row=row, column_and_prefix=column_and_prefix
+            )
+            for counterexample in explanations:
+                if counterexample not in explained:
+                    explained.add(counterexample)
+                    yield counterexample
 
 
 def _explain(
@@ -233,11 +229,11 @@ def _explain(
     real: Routes,
     by_target: dict[int, list[Edge]],
     row: int,
-    at: tuple[int, Prefix],
+    column_and_prefix: tuple[int, Prefix],
 ) -> Iterator[Counterexample]:
     """The policies or sessions responsible for a router's routes to the prefix at one column of both outcomes."""
     router = fabric.routers[row]
-    column, prefix = at
+    column, prefix = column_and_prefix
     there = {edge.source: edge for edge in by_target.get(row, ())}
     explained = False
     asked = ideal_edges(fabric)
@@ -273,19 +269,19 @@ def _explain(
 
 
 def _refused(tree: RenderedTree, fabric: RoutedFabric, edge: Edge, at_source: bool, prefix: str) -> Counterexample:
-    here, there = fabric.routers[edge.source], fabric.routers[edge.target]
+    source, target = fabric.routers[edge.source], fabric.routers[edge.target]
     if at_source:
-        name, policy, session, what = edge.source_session.out_of, edge.out_of, edge.source_session, "is not sent to"
-    else:
-        here, there = there, here
-        name, policy, session, what = edge.target_session.into, edge.into, edge.target_session, "is refused from"
-    mark = odd_mark(tree, fabric, here, _policy_mark(policy, session))
-    message = f"{prefix} {what} {there.device} by policy {name or '(none)'}"
-    return example(tree, here.device, here.bgp_file, mark, message)
+        mark = odd_mark(tree, fabric, source, _policy_mark(edge.out_of, edge.source_session))
+        message = f"{prefix} is not sent to {target.device} by policy {edge.source_session.out_of or '(none)'}"
+        return example(tree, source.device, source.bgp_file, mark, message)
+    mark = odd_mark(tree, fabric, target, _policy_mark(edge.into, edge.target_session))
+    message = f"{prefix} is refused from {source.device} by policy {edge.target_session.into or '(none)'}"
+    return example(tree, target.device, target.bgp_file, mark, message)
 
 
 def _policy_mark(policy: Policy, session: Session) -> Mark:
-    return policy[0].mark if policy and policy[0].mark else session.group_mark
+    policy_mark = policy[0].mark if policy else ()
+    return policy_mark or session.group_mark
 
 
 def _narrow(tree: RenderedTree, fabric: RoutedFabric, outcome: SpreadOutcome) -> Iterator[Counterexample]:

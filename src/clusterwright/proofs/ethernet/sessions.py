@@ -8,7 +8,7 @@ from itertools import chain
 
 from clusterwright.and_more import and_more
 from clusterwright.facts.router import Mark, Port, Router, Session, leads_outside, shown, shown_prefix
-from clusterwright.proofs.check import Cases, Fact, ProofCheck, Verdict, example
+from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared, has_uplinks
 from clusterwright.proofs.ethernet.edges import edges_of
 from clusterwright.proofs.ethernet.network import (
@@ -23,6 +23,7 @@ from clusterwright.proofs.ethernet.network import (
 from clusterwright.proofs.ethernet.port_lists import list_faults
 from clusterwright.proofs.session_authentication import unlike_asked
 from clusterwright.proofs.tree import RenderedTree
+from clusterwright.spec.ethernet import SessionAuthentication
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.readers import READERS
 
@@ -35,31 +36,31 @@ _Sessions = Mapping[str, Mapping[bytes, Session]]
 
 def _run(tree: RenderedTree) -> Verdict:
     network = network_of_tree(tree)
-    counterexamples = [
-        example(tree, router.device, router.ports_file, port.cable_mark, f"{port.name}: {why}")
-        for router, port, why in network.mismatches
-    ]
+    counterexamples: list[Counterexample] = []
+    for router, port, mismatch in network.mismatches:
+        message = f"{port.name}: {mismatch}"
+        counterexamples.append(example(tree, router.device, router.ports_file, port.cable_mark, message))
     owners: dict[bytes, _Owner] = {}
     for router in network.routers.values():
         for port in router.ports:
             if port.address is None:
                 continue
-            before = owners.setdefault(port.address, (router, port))
-            if before[1] is not port:
-                message = f"{port.name} has {shown(port.address)}, which is {before[0].device} {before[1].name}'s"
+            owner, owned_port = owners.setdefault(port.address, (router, port))
+            if owned_port is not port:
+                message = f"{port.name} has {shown(port.address)}, which is {owner.device} {owned_port.name}'s"
                 counterexamples.append(example(tree, router.device, router.ports_file, port.mark, message))
-    sessions = {
-        device: {session.peer: session for session in router.sessions} for device, router in network.routers.items()
-    }
+    sessions: dict[str, dict[bytes, Session]] = {}
+    for device, router in network.routers.items():
+        sessions[device] = {session.peer: session for session in router.sessions}
     devices = tree.devices
     for router in network.routers.values():
         for session, file, mark, fault in _faults(router, owners, sessions, devices):
             message = f"the session with {shown(session.peer)} cannot come up: {fault}"
             counterexamples.append(example(tree, router.device, file, mark, message))
-    counterexamples += (example(tree, *place) for place in _misnumbered(network, owners))
+    counterexamples += (example(tree, *fault) for fault in _wrong_as_numbers(network, owners))
     for fabric in network.fabrics:
-        counterexamples += (example(tree, *place) for place in _of_fabric(fabric, sessions))
-        counterexamples += (example(tree, *place) for place in _unasked(tree, fabric))
+        counterexamples += (example(tree, *fault) for fault in _of_fabric(fabric, sessions))
+        counterexamples += (example(tree, *fault) for fault in _unlike_spec(tree, fabric))
         counterexamples += list_faults(tree, fabric)
     cases = Cases("sessions or addresses", sum(map(len, sessions.values())) + len(owners))
     return Verdict(
@@ -95,16 +96,14 @@ def _faults(
             if not session.into.startswith(_BORDER):
                 yield from ((session, router.bgp_file, *fault) for fault in _outside_faults(router, session, devices))
             continue
-        other, far = owner
+        other, _ = owner
         local = session.peer[:-1] + bytes((session.peer[-1] ^ 1,))
         if session.local is not None and session.local != local:
             fault = f"{shown(session.local)}, its own end, is not in one subnet with it"
             yield session, router.bgp_file, session.local_mark, fault
         near = owners.get(local)
         if near is None or near[0] is not router:
-            cabled = next((port for port in router.ports if port.peer == f"{other.device} {far.name}"), None)
-            place = (router.ports_file, cabled.mark) if cabled else (router.bgp_file, session.mark)
-            yield session, *place, f"{router.device} has no interface in its subnet"
+            yield session, *_missing_interface(router, session, owner)
             continue
         yield from ((session, *fault) for fault in _link_faults(router, session, near[1], owner))
         if session.remote_as != other.asn:
@@ -113,12 +112,22 @@ def _faults(
         if router.asn == other.asn:
             fault = f"both ends are AS {router.asn}, and would refuse each other's routes"
             yield session, router.bgp_file, session.as_mark, fault
-        end = sessions[other.device].get(local)
-        if end is None:
+        far_session = sessions[other.device].get(local)
+        if far_session is None:
             fault = f"{other.device} has no neighbour {shown(local)}"
             yield session, router.bgp_file, session.mark, fault
-        elif session.authentication != end.authentication:
-            yield from ((session, *fault) for fault in _disagreement(router, session, other, end))
+        elif session.authentication != far_session.authentication:
+            yield from ((session, *fault) for fault in _disagreement(router, session, other, far_session))
+
+
+def _missing_interface(router: Router, session: Session, owner: _Owner) -> tuple[str, Mark, str]:
+    """The fault of a switch without an interface in a session's subnet, at the port cabled to the peer."""
+    other, far = owner
+    fault = f"{router.device} has no interface in its subnet"
+    for port in router.ports:
+        if port.peer == f"{other.device} {far.name}":
+            return router.ports_file, port.mark, fault
+    return router.bgp_file, session.mark, fault
 
 
 def _link_faults(router: Router, session: Session, near: Port, owner: _Owner) -> Iterator[tuple[str, Mark, str]]:
@@ -149,14 +158,14 @@ def _disagreement(router: Router, session: Session, other: Router, end: Session)
         yield router.bgp_file, session.auth_mark, fault
 
 
-def _misnumbered(network: RoutedNetwork, owners: dict[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
+def _wrong_as_numbers(network: RoutedNetwork, owners: dict[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
     """Switches with another AS number than most neighbours expect."""
     sessions = chain.from_iterable(router.sessions for router in network.routers.values())
-    owned = [(owners[session.peer][0], session.remote_as) for session in sessions if session.peer in owners]
-    doubted = dict.fromkeys(owner.device for owner, number in owned if owner.asn != number)
-    for device in doubted:
+    expectations = [(owners[session.peer][0], session.remote_as) for session in sessions if session.peer in owners]
+    unexpected = dict.fromkeys(owner.device for owner, number in expectations if owner.asn != number)
+    for device in unexpected:
         router = network.routers[device]
-        votes = Counter(expected for owner, expected in owned if owner is router)
+        votes = Counter(number for owner, number in expectations if owner is router)
         number, count = votes.most_common(1)[0]
         if router.asn != number:
             message = f"is AS {router.asn}, but {count} neighbours expect AS {number}"
@@ -164,40 +173,48 @@ def _misnumbered(network: RoutedNetwork, owners: dict[bytes, _Owner]) -> Iterato
 
 
 def _of_fabric(fabric: RoutedFabric, sessions: _Sessions) -> Iterator[tuple[str, str, Mark, str]]:
-    yield from _silent(fabric, sessions)
-    yield from _alike(fabric)
-    yield from _watched(fabric)
-    yield from _hurried(fabric)
-    yield from _forgotten(fabric)
+    yield from _missing_sessions(fabric, sessions)
+    yield from _identity_faults(fabric)
+    yield from _bfd_faults(fabric)
+    yield from _hold_time_faults(fabric)
+    yield from _restart_faults(fabric)
 
 
-def _unasked(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
+def _unlike_spec(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Ends with other authentication than the spec requires of the links above their tier."""
-    spec = declared(tree, fabric)
-    tiers = spec.tiers if spec is not None else ()
-    asked = {tier.role: tier.up.authentication for tier in tiers if tier.up is not None and tier.up.authentication}
-    if asked:
-        for edge in edges_of(fabric):
-            router, other, session = fabric.routers[edge.target], fabric.routers[edge.source], edge.target_session
-            lower = router if fabric.rank[edge.target] < fabric.rank[edge.source] else other
-            wanted = asked.get(lower.role)
-            if wanted is not None and (fault := unlike_asked(session, wanted)):
-                mark = session.auth_mark if session.authentication else session.group_mark
-                yield router.device, router.bgp_file, mark, f"{other.device}, {shown(session.peer)}: {fault}"
+    planned = declared(tree, fabric)
+    required: dict[str, SessionAuthentication] = {}
+    for tier in planned.tiers if planned is not None else ():
+        if tier.up is not None and tier.up.authentication is not None:
+            required[tier.role] = tier.up.authentication
+    if not required:
+        return
+    for edge in edges_of(fabric):
+        router, other, session = fabric.routers[edge.target], fabric.routers[edge.source], edge.target_session
+        lower = router if fabric.rank[edge.target] < fabric.rank[edge.source] else other
+        if lower.role not in required:
+            continue
+        fault = unlike_asked(session, required[lower.role])
+        if fault:
+            mark = session.auth_mark if session.authentication else session.group_mark
+            yield router.device, router.bgp_file, mark, f"{other.device}, {shown(session.peer)}: {fault}"
 
 
-def _silent(fabric: RoutedFabric, sessions: _Sessions) -> Iterator[tuple[str, str, Mark, str]]:
+def _missing_sessions(fabric: RoutedFabric, sessions: _Sessions) -> Iterator[tuple[str, str, Mark, str]]:
     """Ends of cables between switches without a session."""
     sessions_by_peer = [sessions[router.device] for router in fabric.routers]
-    for a, a_port, b, b_port in fabric.links:
-        for at, port, other, far in ((a, a_port, b, b_port), (b, b_port, a, a_port)):
-            if far.address is not None and far.address not in sessions_by_peer[at]:
-                router, peer = fabric.routers[at], fabric.routers[other]
-                message = f"{port.name} is cabled to {peer.device} {far.name}, {shown(far.address)}, without a session"
-                yield router.device, router.bgp_file, (), message
+    for link in fabric.links:
+        near_end, far_end = link.both_ends
+        for (near, port), (far, far_port) in ((near_end, far_end), (far_end, near_end)):
+            if far_port.address is None or far_port.address in sessions_by_peer[near]:
+                continue
+            router = fabric.routers[near]
+            neighbour = f"{fabric.routers[far].device} {far_port.name}, {shown(far_port.address)}"
+            message = f"{port.name} is cabled to {neighbour}, without a session"
+            yield router.device, router.bgp_file, (), message
 
 
-def _alike(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
+def _identity_faults(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Router ids and originated prefixes shared by two switches of a fabric, and missing ones."""
     ids: dict[str, Router] = {}
     prefixes: dict[object, Router] = {}
@@ -224,10 +241,10 @@ def _alike(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
                 yield router.device, router.bgp_file, place, message
 
 
-def _watched(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
+def _bfd_faults(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Neighbours watched by BFD from one end only, and ends without BFD although both systems support it."""
-    can = {router.bgp_file for router, session in fabric.sessions if session.has_bfd}
-    bare: set[tuple[int, Mark]] | None = None
+    systems_with_bfd = {router.bgp_file for router, session in fabric.sessions if session.has_bfd}
+    unable: set[tuple[int, Mark]] | None = None
     for source, target, _, _, there, here in edges_of(fabric):
         router, other = fabric.routers[target], fabric.routers[source]
         if here.has_bfd:
@@ -235,37 +252,38 @@ def _watched(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
                 ends = f"{here.bfd_ms:,} ms for {other.device}, and {there.bfd_ms:,} ms there for this switch"
                 yield router.device, router.bgp_file, here.group_mark, f"BFD waits {ends}"
             continue
+        reason = "it watches this switch"
         if not there.has_bfd:
-            if router.bgp_file not in can:
+            if router.bgp_file not in systems_with_bfd:
                 continue
-            if bare is None:
-                bare = _without_bfd(fabric, can)
-            if (target, here.group_mark) in bare:
+            if unable is None:
+                unable = _without_bfd(fabric, systems_with_bfd)
+            if (target, here.group_mark) in unable:
                 continue
-        why = "it watches this switch" if there.has_bfd else "both systems of this fabric can"
-        message = f"BFD does not watch {other.device}, {shown(here.peer)}, though {why}"
+            reason = "both systems of this fabric can"
+        message = f"BFD does not watch {other.device}, {shown(here.peer)}, though {reason}"
         yield router.device, router.bgp_file, here.group_mark, message
 
 
-def _without_bfd(fabric: RoutedFabric, can: set[str]) -> set[tuple[int, Mark]]:
+def _without_bfd(fabric: RoutedFabric, systems_with_bfd: set[str]) -> set[tuple[int, Mark]]:
     """Peer groups unable to have BFD, by router and place.
 
-    These are the groups of systems outside ``can``, and groups with a session to such a group, since a group has BFD
-    for all of its neighbours or for none.
+    These are the groups of other systems than ``systems_with_bfd``, and groups with a session to such a group, since a
+    group has BFD for all of its neighbours or for none.
     """
-    beside: dict[tuple[int, Mark], set[tuple[int, Mark]]] = {}
-    for source, target, _, _, theirs, here in edges_of(fabric):
-        beside.setdefault((target, here.group_mark), set()).add((source, theirs.group_mark))
-    without = {group for group in beside if fabric.routers[group[0]].bgp_file not in can}
-    queue = list(without)
+    neighbours: dict[tuple[int, Mark], set[tuple[int, Mark]]] = {}
+    for source, target, _, _, there, here in edges_of(fabric):
+        neighbours.setdefault((target, here.group_mark), set()).add((source, there.group_mark))
+    unable = {group for group in neighbours if fabric.routers[group[0]].bgp_file not in systems_with_bfd}
+    queue = list(unable)
     while queue:
-        new = beside[queue.pop()] - without
-        without |= new
-        queue += new
-    return without
+        added = neighbours[queue.pop()] - unable
+        unable |= added
+        queue += added
+    return unable
 
 
-def _hurried(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
+def _hold_time_faults(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Sessions with a hold time unlike the neighbour's and the fabric's usual one."""
     usual = Counter(session.hold_time_s for _, session in fabric.sessions).most_common(1)
     for source, target, _, _, there, here in edges_of(fabric):
@@ -278,10 +296,12 @@ def _hurried(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
 
 def _usual_restart_s(fabric: RoutedFabric) -> int | None:
     votes = Counter([edge.target_session.restart_s for edge in edges_of(fabric)])
-    return max(votes.items(), key=lambda item: item[1])[0] if votes else 0
+    if not votes:
+        return 0
+    return max(votes.items(), key=lambda item: item[1])[0]
 
 
-def _forgotten(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
+def _restart_faults(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Sessions with a restart time unlike the neighbour's and the usual one; each line once."""
     usual_s = _usual_restart_s(fabric)
     neighbours_by_line: dict[tuple[str, str, Mark, int | None, int | None], list[str]] = {}
@@ -297,7 +317,9 @@ def _forgotten(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
 
 
 def _restart(time_s: int | None) -> str:
-    return "of the system's own time" if time_s is None else f"{time_s} s" if time_s else "off"
+    if time_s is None:
+        return "of the system's own time"
+    return f"{time_s} s" if time_s else "off"
 
 
 SESSIONS = ProofCheck(

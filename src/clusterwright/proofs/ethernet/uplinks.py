@@ -122,10 +122,14 @@ def sampled_doubles(uplinks: FabricUplinks) -> list[Failure]:
     upper_links = np.flatnonzero(rank[uplinks.low] > 0).tolist() or list(range(links))
 
     def switch() -> int:
-        return int(chosen.choice(upper)) if chosen.random() < 1 / 2 and upper else chosen.randrange(switches)
+        if chosen.random() < 1 / 2 and upper:
+            return int(chosen.choice(upper))
+        return chosen.randrange(switches)
 
     def cable() -> int:
-        return int(chosen.choice(upper_links)) if chosen.random() < 1 / 2 else chosen.randrange(links)
+        if chosen.random() < 1 / 2:
+            return int(chosen.choice(upper_links))
+        return chosen.randrange(links)
 
     if switches < 2:
         return []
@@ -138,8 +142,9 @@ def sampled_doubles(uplinks: FabricUplinks) -> list[Failure]:
 
 def name_of(fabric: RoutedFabric, failure: Failure) -> str:
     """A failure in words."""
-    names = [fabric.routers[at].device for at in dict.fromkeys(failure.switches)]
-    for link in (fabric.links[at] for at in dict.fromkeys(failure.links)):
+    names = [fabric.routers[switch].device for switch in dict.fromkeys(failure.switches)]
+    for index in dict.fromkeys(failure.links):
+        link = fabric.links[index]
         ends = f"{fabric.routers[link.a].device} {link.a_port.name} to {fabric.routers[link.b].device}"
         names.append(f"the cable from {ends}")
     return " and ".join(names)
