@@ -40,15 +40,15 @@ class _AlikeParts:
     @property
     def stand_ins(self) -> int:
         """The number of representative routers: those above, and up to two parts of each kind."""
-        chosen = {ABOVE, *chain.from_iterable(alike[:2] for alike in self.kinds)}
-        return sum(part in chosen for part in self.part)
+        representative_parts = {ABOVE, *chain.from_iterable(parts[:2] for parts in self.kinds)}
+        return sum(part in representative_parts for part in self.part)
 
 
 def sections(fabric: RoutedFabric) -> Iterator[ColumnSection]:
     """The fewest columns representing all columns of the fabric, in sections."""
-    parts = [_parts(fabric, level) for level in np.unique(fabric.rank).tolist()[1:]]
+    parts_by_level = [_parts(fabric, level) for level in np.unique(fabric.rank).tolist()[1:]]
     # The routes of each kind are computed separately, over all representatives.
-    smallest = min(parts, key=lambda level: level.stand_ins * len(level.kinds), default=None)
+    smallest = min(parts_by_level, key=lambda parts: parts.stand_ins * len(parts.kinds), default=None)
     if smallest is None or smallest.stand_ins == len(fabric.routers) or not announced(fabric).columns:
         yield from whole(fabric)
         return
@@ -70,23 +70,25 @@ def _parts(fabric: RoutedFabric, level: int) -> _AlikeParts:
     return _AlikeParts(part=part, place=place, kinds=tuple(map(tuple, kinds.values())), columns=columns, shared=shared)
 
 
-_Told = dict[int, tuple[tuple[object, ...], ...]]
+_Descriptions = dict[int, tuple[tuple[object, ...], ...]]
 """Comparable descriptions of the members of each part."""
 
 
-def _routers(fabric: RoutedFabric, part: list[int], place: list[int]) -> _Told:
+def _routers(fabric: RoutedFabric, part: list[int], place: list[int]) -> _Descriptions:
     """Routers by part; an AS number of only one part is replaced by the index of its first router there."""
-    users: dict[int, set[int]] = {}
-    first: dict[int, int] = {}
-    routers: dict[int, list[tuple[object, ...]]] = {}
-    for at, router in enumerate(fabric.routers):
-        users.setdefault(router.asn, set()).add(part[at])
-        first.setdefault(router.asn, place[at])
-    for at, router in enumerate(fabric.routers):
-        number = (first[router.asn],) if len(users[router.asn]) == 1 else router.asn
-        what = int(fabric.rank[at]), bool(fabric.silent[at]), router.keeps_communities, number
-        routers.setdefault(part[at], []).append(what)
-    return {part_number: tuple(described) for part_number, described in routers.items()}
+    parts_of_asn: dict[int, set[int]] = {}
+    first_place: dict[int, int] = {}
+    for index, router in enumerate(fabric.routers):
+        parts_of_asn.setdefault(router.asn, set()).add(part[index])
+        first_place.setdefault(router.asn, place[index])
+    descriptions: dict[int, list[tuple[object, ...]]] = {}
+    for index, router in enumerate(fabric.routers):
+        number: object = router.asn
+        if len(parts_of_asn[router.asn]) == 1:
+            number = (first_place[router.asn],)
+        description = int(fabric.rank[index]), bool(fabric.silent[index]), router.keeps_communities, number
+        descriptions.setdefault(part[index], []).append(description)
+    return {part_number: tuple(described) for part_number, described in descriptions.items()}
 
 
 def _cables(fabric: RoutedFabric, part: list[int], place: list[int]) -> dict[int, tuple[bytes, bytes]]:
@@ -99,19 +101,19 @@ def _cables(fabric: RoutedFabric, part: list[int], place: list[int]) -> dict[int
     return {number: (cables.get(number, b""), sessions.get(number, b"")) for number in set(part)}
 
 
-def _edges_by_part(owner: Integers, end: Integers, one: Integers, other: Integers, what: Integers) -> dict[int, bytes]:
+def _edges_by_part(owner: Integers, end: Integers, near: Integers, far: Integers, kind: Integers) -> dict[int, bytes]:
     """Cables or sessions by the part of one of their ends, as comparable bytes.
 
-    Both ends are numbered as parts number them; ``what`` is the kind of the cable or session. The order is the same
+    Both ends are numbered as parts number them; ``kind`` is the kind of the cable or session. The order is the same
     for all parts.
     """
-    part_of_edge = np.maximum(owner[one], owner[other])
+    part_of_edge = np.maximum(owner[near], owner[far])
     # Both ends and their kind as one number: in the largest clusters ten digits for the ends, and a few more.
-    joined = (end[one] * (2 * len(end)) + end[other]) * (what.max(initial=0) + 1) + what
-    order = np.lexsort((joined, part_of_edge))
+    number = (end[near] * (2 * len(end)) + end[far]) * (kind.max(initial=0) + 1) + kind
+    order = np.lexsort((number, part_of_edge))
     parts, first = np.unique(part_of_edge[order], return_index=True)
-    every = np.split(joined[order], first[1:]) if len(order) else []
-    return {part: rows.tobytes() for part, rows in zip(parts.tolist(), every, strict=True)}
+    edges_of_parts = np.split(number[order], first[1:]) if len(order) else []
+    return {part: edges.tobytes() for part, edges in zip(parts.tolist(), edges_of_parts, strict=True)}
 
 
 def _prefixes(
@@ -122,17 +124,17 @@ def _prefixes(
     columns: dict[int, list[int]] = {number: [] for number in part}
     shared: list[int] = []
     descriptions: dict[int, list[tuple[object, ...]]] = {number: [] for number in part}
-    end = [(at, False) if number == ABOVE else (place[at], True) for at, number in enumerate(part)]
+    end = [(router, False) if number == ABOVE else (place[router], True) for router, number in enumerate(part)]
     for index, column in enumerate(announcements.columns):
-        naming = [at for at, _ in column.named]
-        touched = {part[at] for at in (*column.origins, *naming)} - {ABOVE}
-        if len(touched) > 1:
+        listing_routers = [router for router, _ in column.named]
+        parts = {part[router] for router in (*column.origins, *listing_routers)} - {ABOVE}
+        if len(parts) > 1:
             shared.append(index)
             continue
-        number = max(touched, default=ABOVE)
+        number = max(parts, default=ABOVE)
         columns[number].append(index)
-        origins = tuple(end[at] for at in column.origins)
-        named = tuple((end[at], name) for at, name in column.named)
+        origins = tuple(end[router] for router in column.origins)
+        named = tuple((end[router], name) for router, name in column.named)
         is_host, weight = bool(announcements.is_host[index]), int(announcements.weights[index])
         descriptions[number].append((origins, column.matched, named, is_host, weight))
     return columns, shared, {number: tuple(described) for number, described in descriptions.items()}

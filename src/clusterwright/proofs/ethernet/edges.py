@@ -40,16 +40,16 @@ def edges_of(fabric: RoutedFabric) -> tuple[Edge, ...]:
     """Both directions of every session able to come up between cabled ports."""
     sessions = [{session.peer: session for session in router.sessions} for router in fabric.routers]
     edges = []
-    for one, one_port, other, other_port in fabric.links:
-        if one_port.address is None or other_port.address is None:
+    for a, a_port, b, b_port in fabric.links:
+        if a_port.address is None or b_port.address is None:
             continue
-        at_a, at_b = sessions[one].get(other_port.address), sessions[other].get(one_port.address)
+        at_a, at_b = sessions[a].get(b_port.address), sessions[b].get(a_port.address)
         if at_a is None or at_b is None:
             continue
-        a, b = fabric.routers[one], fabric.routers[other]
-        if at_a.remote_as == b.asn and at_b.remote_as == a.asn:
-            edges.append(_edge((one, other, a.policy(at_a.out_of), b.policy(at_b.into), at_a, at_b)))
-            edges.append(_edge((other, one, b.policy(at_b.out_of), a.policy(at_a.into), at_b, at_a)))
+        router_a, router_b = fabric.routers[a], fabric.routers[b]
+        if at_a.remote_as == router_b.asn and at_b.remote_as == router_a.asn:
+            edges.append(_edge((a, b, router_a.policy(at_a.out_of), router_b.policy(at_b.into), at_a, at_b)))
+            edges.append(_edge((b, a, router_b.policy(at_b.out_of), router_a.policy(at_a.into), at_b, at_a)))
     return tuple(edges)
 
 
@@ -65,7 +65,9 @@ def shape_of(policy: Policy) -> Shape:
 def _reference(term: Term) -> object:
     if term.prefixes is None:
         return None
-    return term.list_name if is_exact(term.prefixes) else term.prefixes
+    if is_exact(term.prefixes):
+        return term.list_name
+    return term.prefixes
 
 
 def is_exact(rules: PrefixRules) -> bool:

@@ -148,16 +148,17 @@ def left_after(unit: RoutedUnit, failure: Failure) -> float | None:
     Racks with a failed rack switch are no longer in the job and do not count.
     """
     rank, row = unit.uplinks.fabric.rank, unit.row
-    gone = [at for at in failure.switches if row[at] >= 0]
-    cut = [at for at in failure.links if min(row[unit.uplinks.low[at]], row[unit.uplinks.high[at]]) >= 0]
-    upper = [at for at in gone if rank[at] > 0]
-    if not (upper or cut):
+    lows, highs = unit.uplinks.low, unit.uplinks.high
+    failed_switches = [switch for switch in failure.switches if row[switch] >= 0]
+    failed_links = [link for link in failure.links if min(row[lows[link]], row[highs[link]]) >= 0]
+    failed_inner = [switch for switch in failed_switches if rank[switch] > 0]
+    if not (failed_inner or failed_links):
         return None
-    lost = {(int(unit.uplinks.low[at]), int(unit.uplinks.high[at])): 0.0 for at in cut}
-    for at in set(cut):
-        low, high = int(unit.uplinks.low[at]), int(unit.uplinks.high[at])
-        lost[low, high] += unit.uplinks.gbps[at] / unit.uplinks.down[low]
-    share = _share_after(unit, upper, lost)
+    lost: dict[tuple[int, int], float] = {}
+    for link in dict.fromkeys(failed_links):
+        low, high = int(lows[link]), int(highs[link])
+        lost[low, high] = lost.get((low, high), 0.0) + unit.uplinks.gbps[link] / unit.uplinks.down[low]
+    share = _share_after(unit, failed_inner, lost)
     reach = unit.reach
     changed = np.flatnonzero((share != unit.share).any(axis=1))
     if len(changed):
@@ -167,40 +168,41 @@ def left_after(unit: RoutedUnit, failure: Failure) -> float | None:
     for (low, high), part in lost.items():
         if rank[low] == 0:
             reach[row[low]] -= part * share[row[high]]
-    dead = list({int(row[at]) for at in gone if rank[at] == 0})
-    reach = np.delete(reach, dead, axis=0) if dead else reach
-    if unit.racks - len(dead) < 2 or unit.healthy <= 0:
+    failed_racks = list({int(row[switch]) for switch in failed_switches if rank[switch] == 0})
+    if failed_racks:
+        reach = np.delete(reach, failed_racks, axis=0)
+    if unit.racks - len(failed_racks) < 2 or unit.healthy <= 0:
         return None
-    left = _least(np.maximum(reach, 0)) / unit.healthy
-    return left if left > _NOTHING else 0.0
+    remaining = _least(np.maximum(reach, 0)) / unit.healthy
+    return remaining if remaining > _NOTHING else 0.0
 
 
-def _share_after(unit: RoutedUnit, gone: list[int], lost: dict[tuple[int, int], float]) -> Floats:
+def _share_after(unit: RoutedUnit, failed_inner: list[int], lost: dict[tuple[int, int], float]) -> Floats:
     """The inner switches' shares by top, without the failed switches and parts of cables."""
     rank, row = unit.uplinks.fabric.rank, unit.row
     cuts = [(int(row[low]), int(row[high]), part) for (low, high), part in lost.items() if rank[low] > 0]
-    if not (gone or cuts):
+    if not (failed_inner or cuts):
         return unit.share
     share = unit.share.copy()
-    dead = [int(row[at]) for at in gone]
-    share[dead] = 0
-    dirty = set(dead)
-    lower_rows = {low for low, _, _ in cuts}
+    failed_rows = [int(row[switch]) for switch in failed_inner]
+    share[failed_rows] = 0
+    changed_rows = set(failed_rows)
+    rows_with_cuts = {low for low, _, _ in cuts}
     for tier in range(unit.level - 1, 0, -1):
         rows = np.flatnonzero(rank[unit.inner] == tier)
-        is_hit = np.isin(rows, sorted(lower_rows))
-        if dirty:
-            is_hit |= unit.above[rows][:, sorted(dirty)].any(axis=1)
-        rows = rows[is_hit & ~np.isin(rows, dead)]
+        is_affected = np.isin(rows, sorted(rows_with_cuts))
+        if changed_rows:
+            is_affected |= unit.above[rows][:, sorted(changed_rows)].any(axis=1)
+        rows = rows[is_affected & ~np.isin(rows, failed_rows)]
         if not len(rows):
             continue
         weights = unit.above[rows]
-        place = {int(at): number for number, at in enumerate(rows)}
+        index_of_row = {row_of_tier: index for index, row_of_tier in enumerate(rows.tolist())}
         for low, high, part in cuts:
-            if low in place:
-                weights[place[low], high] -= part
+            if low in index_of_row:
+                weights[index_of_row[low], high] -= part
         share[rows] = _capped(weights @ share)
-        dirty |= set(rows.tolist())
+        changed_rows |= set(rows.tolist())
     return share
 
 

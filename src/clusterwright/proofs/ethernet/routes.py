@@ -138,15 +138,15 @@ def announced(fabric: RoutedFabric) -> Announced:
     origins: dict[Prefix, list[int]] = {}
     named: dict[Prefix, list[tuple[int, str]]] = {}
     ranges: dict[PrefixRules, None] = {}
-    for at, router in enumerate(fabric.routers):
+    for index, router in enumerate(fabric.routers):
         for prefix, _ in router.networks:
-            origins.setdefault(prefix, []).append(at)
+            origins.setdefault(prefix, []).append(index)
         for name, rules in _lists(router).items():
-            if is_exact(rules):
-                for rule in rules:
-                    named.setdefault(rule.within, []).append((at, name))
-            else:
+            if not is_exact(rules):
                 ranges[rules] = None
+                continue
+            for rule in rules:
+                named.setdefault(rule.within, []).append((index, name))
     columns: dict[PrefixColumn, int] = {}
     column_of: dict[Prefix, int] = {}
     for prefix, routers in origins.items():
@@ -229,25 +229,28 @@ def _arrivals(
     shape = front[next(iter(front))].shape
     arrived: dict[Tags, tuple[Counts, Counts]] = {}
     for (out_of, into, keeps), (targets, sources, sessions) in groups.items():
-        for tag, every in front.items():
-            counts = every[sources]
+        for tag, paths in front.items():
+            counts = paths[sources]
             if not counts.any():
                 continue
-            for sent, leaves in masks.outcomes(out_of, tag):
-                offered = counts * _cells(leaves, sources, block)
-                most = offered.max(initial=0)
-                if not most:
+            for sent, permitted in masks.outcomes(out_of, tag):
+                offered = counts * _cells(permitted, sources, block)
+                most_paths = offered.max(initial=0)
+                if not most_paths:
                     continue
-                carried = sessions @ offered
-                over = carried if most == 1 or not counts_sessions else sessions @ (offered > 0).astype(np.float32)
+                carried_paths = sessions @ offered
+                used_sessions = carried_paths
+                if counts_sessions and most_paths != 1:
+                    used_sessions = sessions @ (offered > 0).astype(np.float32)
                 received = sent if keeps else NO_TAGS
-                for got, enters in masks.outcomes(into, received):
-                    if got not in arrived:
-                        arrived[got] = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-                    allowed = _cells(enters, targets, block)
-                    arrived[got][0][targets] += carried * allowed
+                for accepted, permitted_here in masks.outcomes(into, received):
+                    if accepted not in arrived:
+                        arrived[accepted] = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+                    arrived_paths, arrived_sessions = arrived[accepted]
+                    allowed = _cells(permitted_here, targets, block)
+                    arrived_paths[targets] += carried_paths * allowed
                     if counts_sessions:
-                        arrived[got][1][targets] += over * allowed
+                        arrived_sessions[targets] += used_sessions * allowed
     return arrived
 
 
@@ -258,7 +261,9 @@ def _cells(flags: Flags, rows: Integers, block: slice) -> Flags:
 
 def _rows(flags: Flags, rows: Integers) -> Flags:
     """Some rows of a mask; a single row applies to all."""
-    return flags if len(flags) == 1 else flags[rows]
+    if len(flags) == 1:
+        return flags
+    return flags[rows]
 
 
 def _foreign(section: ColumnSection) -> Flags:
@@ -302,15 +307,15 @@ class _Masks:
 
     def __init__(self, section: ColumnSection) -> None:
         announcements = announced(section.fabric)
-        place = {column: at for at, column in enumerate(section.columns.tolist())}
+        place = {column: index for index, column in enumerate(section.columns.tolist())}
         self._prefixes = [announcements.prefixes[column] for column in place]
         self._exact: dict[str, Flags] = {}
-        for at, router in enumerate(section.fabric.routers):
+        for row, router in enumerate(section.fabric.routers):
             for name, rules in _lists(router).items():
                 if is_exact(rules):
                     flags = self._exact.setdefault(name, np.zeros(section.origin.shape, bool))
                     columns = (place.get(announcements.column_of.get(rule.within, -1)) for rule in rules)
-                    flags[at, [column for column in columns if column is not None]] = True
+                    flags[row, [column for column in columns if column is not None]] = True
         self._ranges: dict[PrefixRules, Flags] = {}
         self._outcomes: dict[tuple[Shape, Tags], tuple[tuple[Tags, Flags], ...]] = {}
 
@@ -321,28 +326,23 @@ class _Masks:
         return self._outcomes[shape, tags]
 
     def _decide(self, shape: Shape, tags: Tags) -> Iterator[tuple[Tags, Flags]]:
-        left: Flags = np.ones((1, 1), bool)
+        undecided: Flags = np.ones((1, 1), bool)
         for permit, reference, communities, change, values in shape:
             if communities is not None and not communities & tags:
                 continue
-            matched = left & self._matches(reference)
-            left = left & ~matched
+            matched = undecided & self._matches(reference)
+            undecided = undecided & ~matched
             if permit and matched.any():
-                yield (
-                    changed(
-                        Term(
-                            permit=True,
-                            list_name="",
-                            prefixes=None,
-                            communities=None,
-                            change=change,
-                            values=values,
-                            mark=(),
-                        ),
-                        tags,
-                    ),
-                    matched,
+                term = Term(
+                    permit=True,
+                    list_name="",
+                    prefixes=None,
+                    communities=None,
+                    change=change,
+                    values=values,
+                    mark=(),
                 )
+                yield changed(term, tags), matched
 
     def _matches(self, reference: object) -> Flags:
         if reference is None:

@@ -37,7 +37,7 @@ class _Members:
     @cached_property
     def _inside(self) -> tuple[Integers, Integers, Integers]:
         """Members of parts, with the part and the place of each."""
-        inside = np.array([at for at, part in enumerate(self.part) if part != ABOVE], np.int64)
+        inside = np.array([member for member, part in enumerate(self.part) if part != ABOVE], np.int64)
         return inside, np.array(self.part)[inside], np.array(self.place)[inside]
 
     @cached_property
@@ -54,15 +54,18 @@ class _Members:
     def rows(self, stands: Integers) -> Integers:
         """The row of each member's representative; ``stands`` has the representative of every part."""
         inside, part, place = self._inside
-        every, first = self._by_part
+        members, first = self._by_part
         rows = self.row.copy()
-        rows[inside] = self.row[every[first[stands[part]] + place]]
+        rows[inside] = self.row[members[first[stands[part]] + place]]
         return rows
 
-    def stand_in(self, at: int, stands: dict[int, int]) -> int:
+    def stand_in(self, member: int, stands: dict[int, int]) -> int:
         """The row of one member's representative; ``stands`` has the representative of its part."""
-        part = self.part[at]
-        return self._row_of[at if part == ABOVE else self.of[stands[part]][self.place[at]]]
+        part = self.part[member]
+        if part == ABOVE:
+            return self._row_of[member]
+        members = self.of[stands[part]]
+        return self._row_of[members[self.place[member]]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -84,32 +87,33 @@ class StandIns:
     def alike(self, failures: Iterable[Failure]) -> dict[Failure, list[int]]:
         """Failures of representatives, each with the indexes of all failures represented by it."""
         indexes: dict[Failure, list[int]] = {}
-        hit = cache(self._hit)
-        for at, failure in enumerate(failures):
-            stands = hit(self._parts(failure))
+        affected = cache(self._affected)
+        for index, failure in enumerate(failures):
+            stands = affected(self._parts(failure))
             switches = tuple(self.switches.stand_in(switch, stands) for switch in failure.switches)
             links = tuple(self.links.stand_in(link, stands) for link in failure.links)
-            indexes.setdefault(Failure(switches, links), []).append(at)
+            indexes.setdefault(Failure(switches, links), []).append(index)
         return indexes
 
     def like(self, rows: Integers, failure: Failure) -> list[int]:
         """The switches of the whole fabric, in order, represented by ``rows`` in a failure."""
-        hit = self._hit(self._parts(failure))
+        affected = self._affected(self._parts(failure))
         stands = self.usual.copy()
-        stands[list(hit)] = list(hit.values())
-        for kind in {self.kind[part] for part in hit}:
+        stands[list(affected)] = list(affected.values())
+        for kind in {self.kind[part] for part in affected}:
             alike = np.array(self.kinds[kind])
-            rest = alike[~np.isin(alike, list(hit))]
+            rest = alike[~np.isin(alike, list(affected))]
             stands[rest] = alike[np.minimum(len(alike) - len(rest) + np.arange(len(rest)), _ENOUGH - 1)]
         like: list[int] = np.flatnonzero(np.isin(self.switches.rows(stands), rows)).tolist()
         return like
 
     def _parts(self, failure: Failure) -> tuple[int, ...]:
         """The part of each failed switch or cable."""
-        switches, links = self.switches.part, self.links.part
-        return (*[switches[at] for at in failure.switches], *[links[at] for at in failure.links])
+        parts_of_switches = [self.switches.part[switch] for switch in failure.switches]
+        parts_of_links = [self.links.part[link] for link in failure.links]
+        return (*parts_of_switches, *parts_of_links)
 
-    def _hit(self, parts: tuple[int, ...]) -> dict[int, int]:
+    def _affected(self, parts: tuple[int, ...]) -> dict[int, int]:
         """The parts with a failed member, each with its representative in that failure."""
         if len(parts) >= _ENOUGH:
             raise ValueError(f"{len(parts)} things fail, and parts stand for each other in failures of two")
@@ -144,18 +148,18 @@ def below(uplinks: FabricUplinks, level: int) -> StandIns:
     for unit in uplinks.units:
         columns_of_switches += [unit.racks, unit.nodes]
     rows_of_switches = zip(*(column.tolist() for column in columns_of_switches), strict=True)
-    for at, what in enumerate(rows_of_switches):
-        if part[at] != ABOVE:
-            described[part[at]].append(what)
-            routers[part[at]].append(at)
+    for router, description in enumerate(rows_of_switches):
+        if part[router] != ABOVE:
+            described[part[router]].append(description)
+            routers[part[router]].append(router)
     links: list[list[tuple[tuple[int, int], tuple[int, int], float, int]]] = [[] for _ in range(parts.count)]
     link_part, link_place = [ABOVE] * len(uplinks.low), [0] * len(uplinks.low)
     ends = zip(uplinks.low.tolist(), uplinks.high.tolist(), uplinks.gbps.tolist(), strict=True)
-    for at, (low, high, gbps) in enumerate(ends):
+    for link, (low, high, gbps) in enumerate(ends):
         number = max(part[low], part[high])
-        link_part[at] = number
+        link_part[link] = number
         if number != ABOVE:
-            links[number].append((name[low], name[high], gbps, at))
+            links[number].append((name[low], name[high], gbps, link))
     kinds: dict[object, list[int]] = {}
     for number, cables in enumerate(links):
         cables.sort()
@@ -166,10 +170,10 @@ def below(uplinks: FabricUplinks, level: int) -> StandIns:
     kind, usual = np.zeros(parts.count, np.int64), np.zeros(parts.count, np.int64)
     for index, members in enumerate(alike):
         kind[list(members)] = index
-        usual[list(members)] = [members[min(at, _ENOUGH - 1)] for at in range(len(members))]
+        usual[list(members)] = [members[min(order, _ENOUGH - 1)] for order in range(len(members))]
     kept = {ABOVE, *usual.tolist()}
-    rows = [at for at, number in enumerate(part) if number in kept]
-    columns = [at for at, number in enumerate(link_part) if number in kept]
+    rows = [router for router, number in enumerate(part) if number in kept]
+    columns = [link for link, number in enumerate(link_part) if number in kept]
     return StandIns(
         whole=uplinks,
         uplinks=_cut(uplinks, rows, columns),
@@ -180,7 +184,7 @@ def below(uplinks: FabricUplinks, level: int) -> StandIns:
         links=_Members(
             part=link_part,
             place=link_place,
-            of=tuple(tuple(cable[-1] for cable in link) for link in links),
+            of=tuple(tuple(cable[-1] for cable in cables) for cables in links),
             row=_numbers(columns, len(link_part)),
         ),
     )
