@@ -93,9 +93,9 @@ class _Page:
         lines = [
             "## strings",
             "",
-            "What a text may hold, by its kind. None holds a control character or the end of a line.",
+            "Permitted characters of a text, by its kind. No text contains a control character or the end of a line.",
         ]
-        lines += ["", "| kind | what it holds |", "| --- | --- |"]
+        lines += ["", "| kind | permitted characters |", "| --- | --- |"]
         said = [f"| {name.replace('_', ' ')} | {_cell(self.kinds[name]['description'])} |" for name in used]
         return "\n".join([*lines, *said])
 

@@ -28,15 +28,15 @@ here; editors that read `# yaml-language-server: $schema=` complete and check th
     "hardware": ("docs/hardware.md", "Every key of a hardware catalogue file, as in `inventory/hardware/`."),
     "access": (
         "docs/access.md",
-        "Every key of the file that `--access` names: how Ansible reaches devices. See [deploying](deploy.md).",
+        "Every key of the `--access` file: addresses and logins of devices for Ansible. See [deploying](deploy.md).",
     ),
     "system": (
         "docs/systems.md",
-        "Every key of what a switch system can be told, as in `inventory/systems/`: each figure with its source.",
+        "Every key of a switch system's file, as in `inventory/systems/`: each figure has its source.",
     ),
     "distribution": (
         "docs/distributions.md",
-        "What programs, packages and users are called on a family of distributions, as in `inventory/distributions/`.",
+        "Every key of a distribution's file, as in `inventory/distributions/`: its programs, packages and users.",
     ),
 }
 
