@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.attachment import attached_nics
 from clusterwright.spec.hardware.models import Nic
 
 # systemd.net-naming-scheme(7): Ethernet or InfiniBand by PCI domain and bus, slot, number on the board or MAC address.
@@ -23,7 +24,7 @@ def unnamed_interfaces(subject: Subject) -> Iterator[Problem]:
             continue  # CW517
         for attach in fabric.attach:
             group = spec.node_group(attach.nodes or "")
-            nics = group.model.nic_group(attach.nics or "") if group is not None else None
+            nics = attached_nics(spec, attach)
             if group is None or group.image is None or nics is None or group.name in reported:
                 continue
             unplaced = [nic.interface for nic in nics.nics if _lacks_address(nic)]

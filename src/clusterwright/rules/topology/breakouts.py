@@ -36,7 +36,7 @@ def _takes_more(tier: Tier, mode: PortMode) -> bool:
 
 def _modes_in_use(plan: Plan, fabric: Fabric, index: int, modes: list[PortMode]) -> set[str]:
     tier = fabric.tiers[index]
-    mode_names = set()
+    mode_names: set[str] = set()
     for cable in plan.cables:
         for end in (cable.a, cable.b):
             device = plan.by_name.get(end.device)

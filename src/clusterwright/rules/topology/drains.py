@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from clusterwright.finding import Severity
 from clusterwright.plan.service import ACTIVE, DRAINED, OUT_OF_SERVICE, groups_around
@@ -10,6 +10,7 @@ from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.attachment import tier_order
 from clusterwright.spec.encryption import MUTUAL_TLS
+from clusterwright.spec.fabric import Tier
 from clusterwright.spec.infiniband import OPENSM, SubnetManager
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
@@ -35,27 +36,33 @@ def drained_and_routed(subject: Subject) -> Iterator[Problem]:
         manager = fabric.fabric.subnet_manager
         if fabric.fabric.technology != "infiniband" or manager is None:
             continue
-        names = {seat.name for seat in fabric.seats}
-        for item in spec.exceptions:
-            if item.port and item.state == DRAINED and item.device in names:
-                message = (
-                    f"Nothing keeps paths off one port of {item.device}: a subnet manager uses every link that is up."
-                )
-                yield Problem((*item.path, "state"), message, "Write `state: out-of-service`, and take the link down.")
+        yield from _drained_ports(spec, fabric)
         reported: set[Path] = set()
         for number, seat in enumerate(fabric.seats):
-            reason = _reason(skeleton, fabric, manager, states, number) if states[seat.name] == DRAINED else ""
+            if states[seat.name] != DRAINED:
+                continue
+            reason = _reason(skeleton, fabric, manager, states, number)
             path = _stated_at(spec, skeleton, fabric, number)
             if reason and path not in reported:
                 reported.add(path)
                 yield Problem(path, reason, _HINT)
 
 
+def _drained_ports(spec: ClusterSpec, fabric: FabricSkeleton) -> Iterator[Problem]:
+    switches = {seat.name for seat in fabric.seats}
+    for item in spec.exceptions:
+        if item.port and item.state == DRAINED and item.device in switches:
+            message = f"Nothing keeps paths off one port of {item.device}: a subnet manager uses every link that is up."
+            yield Problem((*item.path, "state"), message, "Write `state: out-of-service`, and take the link down.")
+
+
 def _stated_at(spec: ClusterSpec, skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> Path:
     """The place of the exception with a switch's state."""
-    names = (fabric.seats[number].name, *groups_around(skeleton, fabric, number))
-    by_name = {item.device or item.group: item.path for item in spec.exceptions if item.state and not item.port}
-    return (*next((by_name[name] for name in names if name in by_name), ()), "state")
+    path_by_name = {item.device or item.group: item.path for item in spec.exceptions if item.state and not item.port}
+    for name in (fabric.seats[number].name, *groups_around(skeleton, fabric, number)):
+        if name in path_by_name:
+            return (*path_by_name[name], "state")
+    return ("state",)
 
 
 def _reason(
@@ -64,8 +71,8 @@ def _reason(
     """The reason for paths through a drained switch; "" without such paths."""
     seat = fabric.seats[number]
     engine = manager.routing_engine
-    live = [name for name in _below(skeleton, fabric, number) if states[name] == ACTIVE]
-    if not live and engine in UP_DOWN:
+    active_below = [name for name in _below(skeleton, fabric, number) if states[name] == ACTIVE]
+    if not active_below and engine in UP_DOWN:
         return ""
     if manager.kind != OPENSM:
         return (
@@ -74,17 +81,18 @@ def _reason(
         )
     if engine not in AVOIDING:
         return f"opensm's {engine} cannot route around {seat.name} while its links are up; {EVEN} can."
-    attached = _attached(skeleton, fabric, number)
-    if live_nodes := [name for name in attached if states[name] != OUT_OF_SERVICE]:
-        return f"{seat.name} has adapters of {len(live_nodes)} nodes, as {live_nodes[0]}, which nothing else leads to."
+    nodes = [name for name in _attached(skeleton, fabric, number) if states[name] != OUT_OF_SERVICE]
+    if nodes:
+        return f"{seat.name} has adapters of {len(nodes)} nodes, as {nodes[0]}, which nothing else leads to."
     if seat.tier < len(fabric.fabric.tiers) - 1:
         return (
             f"opensm's {engine} cannot route around {seat.name} while its links are up: it lies between the leaves"
-            f" and the"
-            " roots, and only a root can be left out of the tree."
+            " and the roots, and only a root can be left out of the tree."
         )
-    cut = next((name for name in live if not _uppers(fabric, name, states)), None)
-    return f"{cut} is left without a way up: all switches above it are drained or gone." if cut else ""
+    for name in active_below:
+        if not _uppers(fabric, name, states):
+            return f"{name} is left without a way up: all switches above it are drained or gone."
+    return ""
 
 
 def _attached(skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> list[str]:
@@ -121,18 +129,17 @@ def unproven_engine(subject: Subject) -> Iterator[Problem]:
         if manager is None or manager.routing_engine in _BALANCED:
             continue
         has_uplinks = len(fabric.tiers) > 1 or fabric.tiers[0].model.chips is not None
-        if manager.routing_engine in UP_DOWN and not has_uplinks:
+        engine = manager.routing_engine
+        if engine in UP_DOWN and not has_uplinks:
             continue  # a single chip has one path between two ports, and ftree requires two tiers
-        engine, path = manager.routing_engine, (*manager.path, "routing_engine")
-        hint = f"Use {EVEN}." if manager.kind == OPENSM else "Use ar_ftree or ar_updn, with adaptive routing."
+        message = f"No proof follows the paths of {engine} on {fabric.name}."
         if engine in UP_DOWN:
             message = (
                 f"No proof follows how {engine} loads the links of {fabric.name}: some may carry many times what"
                 " others do."
             )
-        else:
-            message = f"No proof follows the paths of {engine} on {fabric.name}."
-        yield Problem(path, message, hint)
+        hint = f"Use {EVEN}." if manager.kind == OPENSM else "Use ar_ftree or ar_updn, with adaptive routing."
+        yield Problem((*manager.path, "routing_engine"), message, hint)
 
 
 @rule("CW325", Severity.WARNING)
@@ -142,45 +149,55 @@ def without_withdrawal(subject: Subject) -> Iterator[Problem]:
     tls = spec.encryption.tls
     if tls is None or tls.crl is not None:
         return
-    mount = next((mount for mount in spec.mounts if mount.protection and mount.protection.kind == MUTUAL_TLS), None)
-    if mount is not None:
-        message = f"{mount.mountpoint} is mounted with certificates, and none of them could be withdrawn."
-        yield Problem(tls.path, message, "Add `crl: /path/on/the/node.pem`.")
+    for mount in spec.mounts:
+        if mount.protection is not None and mount.protection.kind == MUTUAL_TLS:
+            message = f"{mount.mountpoint} is mounted with certificates, and none of them could be withdrawn."
+            yield Problem(tls.path, message, "Add `crl: /path/on/the/node.pem`.")
+            return
 
 
 @rule("CW253", Severity.ERROR)
 def nodes_at_two_tiers(subject: Subject) -> Iterator[Problem]:
     """InfiniBand fabrics with GPU nodes at tiers of different heights, or with different numbers of uplinks."""
-    layout = subject.skeleton.layout
     for fabric in subject.skeleton.fabrics:
         if fabric.fabric.technology != "infiniband":
             continue
-        groups: dict[int, str] = {}
-        for node in fabric.nodes:
-            group = subject.spec.node_groups[layout.nodes[node.node].node_group]
-            if group.model.gpus:
-                for seat in node.seats:
-                    groups.setdefault(fabric.seats[seat].tier, group.name)
+        group_by_tier = _gpu_group_by_tier(subject, fabric)
+        tiers = fabric.fabric.tiers
         levels = tier_order(subject.spec, fabric.fabric).levels
-        if len({levels[depth] for depth in groups}) > 1:
-            lowest = min(groups, key=levels.__getitem__)
-            highest = max(groups, key=levels.__getitem__)
-            low, high = fabric.fabric.tiers[lowest].role, fabric.fabric.tiers[highest].role
-            name = groups[highest]
-            attach = next(candidate for candidate in fabric.fabric.attach if candidate.nodes == name)
+        if len({levels[depth] for depth in group_by_tier}) > 1:
+            lowest = min(group_by_tier, key=levels.__getitem__)
+            highest = max(group_by_tier, key=levels.__getitem__)
+            low, high = tiers[lowest].role, tiers[highest].role
+            name = group_by_tier[highest]
+            attach = next(attach for attach in fabric.fabric.attach if attach.nodes == name)
             yield Problem(
                 (*attach.path, "nodes"),
-                f"{name} is cabled to {high}, {groups[lowest]} to {low}.",
+                f"{name} is cabled to {high}, {group_by_tier[lowest]} to {low}.",
                 f"Give {name} the level that {low} stands in, or a fabric of its own.",
             )
             continue
-        leaves = [fabric.fabric.tiers[depth] for depth in sorted(groups)]
-        for leaf in leaves[1:]:
-            counts = [tier.up.links if tier.up else 0 for tier in (leaves[0], leaf)]
-            if counts[0] != counts[1]:
-                yield Problem(
-                    (*leaf.path, "up", "links") if leaf.up else leaf.path,
-                    f"{leaf.role} has {counts[1]} uplinks, {leaves[0].role} beside it {counts[0]}: no proof follows"
-                    " paths that leaves share unevenly.",
-                    "Give both tiers as many uplinks, or each a fabric of its own.",
-                )
+        yield from _uneven_leaves([tiers[depth] for depth in sorted(group_by_tier)])
+
+
+def _gpu_group_by_tier(subject: Subject, fabric: FabricSkeleton) -> Mapping[int, str]:
+    """The first group of GPU nodes at each tier, by its index."""
+    groups: dict[int, str] = {}
+    for node in fabric.nodes:
+        group = subject.spec.node_groups[subject.skeleton.layout.nodes[node.node].node_group]
+        if group.model.gpus:
+            for seat in node.seats:
+                groups.setdefault(fabric.seats[seat].tier, group.name)
+    return groups
+
+
+def _uneven_leaves(leaves: Sequence[Tier]) -> Iterator[Problem]:
+    for leaf in leaves[1:]:
+        first_count, count = (tier.up.links if tier.up else 0 for tier in (leaves[0], leaf))
+        if first_count != count:
+            yield Problem(
+                (*leaf.path, "up", "links") if leaf.up else leaf.path,
+                f"{leaf.role} has {count} uplinks, {leaves[0].role} beside it {first_count}: no proof follows"
+                " paths that leaves share unevenly.",
+                "Give both tiers as many uplinks, or each a fabric of its own.",
+            )

@@ -1,4 +1,4 @@
-"""CW240, CW241, CW245: paths and bandwidth that exceptions remove."""
+"""CW240, CW241, CW245: paths and bandwidth lost by exceptions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import inf
 from clusterwright.finding import Severity
 from clusterwright.plan.bandwidth import narrowest_of_cables, oversubscription, promised_at_each_switch
 from clusterwright.plan.meeting import AttachedEnd, Wiring, wiring_of_cables
-from clusterwright.plan.model import Cable, Device, Plan
+from clusterwright.plan.model import Cable, Device, Interface, Plan
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.model import SpecException
 
@@ -21,27 +21,23 @@ def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
     plan = _plan_with_exceptions(subject)
     if plan is None:
         return
-    for skeleton, wiring in subject.wirings:
-        name = skeleton.fabric.name
-        if wiring.parted is not None or wiring.torn(wiring.joined) is not None:
+    for skeleton, designed in subject.wirings:
+        if designed.parted is not None or designed.torn(designed.joined) is not None:
             continue
-        turns = [
-            (item, wiring_of_cables(remaining))
-            for item, remaining in _in_turn(plan, (cable for cable in plan.cables if cable.fabric == name))
-        ]
-        is_whole = not skeleton.fabric.planes
-        if _cut(turns[-1][1], wiring, is_whole=is_whole) is None:
+        name, is_whole = skeleton.fabric.name, not skeleton.fabric.planes
+        cables = [cable for cable in plan.cables if cable.fabric == name]
+        wirings = [(item, wiring_of_cables(remaining)) for item, remaining in _in_turn(plan, cables)]
+        if _cut(wirings[-1][1], designed, is_whole=is_whole) is None:
             continue
-        item, pair = next(
-            (item, pair)
-            for item, wiring_after in turns
-            if (pair := _cut(wiring_after, wiring, is_whole=is_whole)) is not None
-        )
-        yield Problem(
-            (*item.path, "state"),
-            f"With {_what(item)} {item.state}, nothing in {name} leads from {pair[0]} to {pair[1]}.",
-            "Leave a way between them in service, or take the devices behind it out of service too.",
-        )
+        for item, remaining_wiring in wirings:
+            pair = _cut(remaining_wiring, designed, is_whole=is_whole)
+            if pair is not None:
+                yield Problem(
+                    (*item.path, "state"),
+                    f"With {_target(item)} {item.state}, nothing in {name} leads from {pair[0]} to {pair[1]}.",
+                    "Leave a way between them in service, or take the devices behind it out of service too.",
+                )
+                break
 
 
 def _cut(remaining: Wiring, whole: Wiring, *, is_whole: bool) -> tuple[AttachedEnd, AttachedEnd] | None:
@@ -50,7 +46,9 @@ def _cut(remaining: Wiring, whole: Wiring, *, is_whole: bool) -> tuple[AttachedE
     A fabric that ``is_whole`` has no planes: two pieces of it are a cut, even if every device has a port in both.
     """
     pair = remaining.parted or remaining.torn(whole.joined)
-    return remaining.apart() if pair is None and is_whole and remaining.piece_count > 1 else pair
+    if pair is None and is_whole and remaining.piece_count > 1:
+        return remaining.apart()
+    return pair
 
 
 @rule("CW245", Severity.WARNING)
@@ -64,15 +62,15 @@ def narrowed_by_exceptions(subject: Subject) -> Iterator[Problem]:
     for figure in _broken_promises(plan, turns[-1][1], promised):
         for item, cables in turns:
             broken = _broken_promises(plan, cables, promised)
-            if figure in broken:
-                what = f"With {_what(item)} {item.state}, {broken[figure]}"
-                message = f"{what}, where {promised[figure]:.4g} to 1 is promised."
-                yield Problem(
-                    (*item.path, "state"),
-                    message,
-                    "End it as soon as the work is done: `clusterwright verify` refutes the promise until then.",
-                )
-                break
+            if figure not in broken:
+                continue
+            change = f"With {_target(item)} {item.state}, {broken[figure]}"
+            yield Problem(
+                (*item.path, "state"),
+                f"{change}, where {promised[figure]:.4g} to 1 is promised.",
+                "End it as soon as the work is done: `clusterwright verify` refutes the promise until then.",
+            )
+            break
 
 
 _Figure = tuple[str, str]  # fabric and role of a tier with uplinks
@@ -81,12 +79,12 @@ _ROUNDING = 1e-9
 
 def _promised(plan: Plan) -> Mapping[_Figure, float]:
     """The highest oversubscription of each tier: the expected one; otherwise for RDMA 1 or the designed one."""
-    stated = {item.figure: item.highest for item in plan.spec.expectations if item.highest is not None}
+    expected = {item.figure: item.highest for item in plan.spec.expectations if item.highest is not None}
     rdma = {fabric.name for fabric in plan.spec.fabrics if fabric.technology != "ethernet"}
     promised: dict[_Figure, float] = {}
     for (fabric, role), designed in oversubscription(plan, plan.cables).items():
-        otherwise = max(1.0, designed) if fabric in rdma else inf
-        promised[fabric, role] = stated.get(f"oversubscription.{fabric}.{role}", otherwise)
+        default = max(1.0, designed) if fabric in rdma else inf
+        promised[fabric, role] = expected.get(f"oversubscription.{fabric}.{role}", default)
     return promised
 
 
@@ -103,15 +101,18 @@ def _broken_promises(plan: Plan, cables: Iterable[Cable], promised: Mapping[_Fig
         if ratio > promised[figure] + _ROUNDING:
             broken[figure] = _narrow(figure[1], ratio)
     for figure, load in narrowest_of_cables(plan, in_service).items():
-        is_whole_tier = figure in broken or figure[0] in infiniband
+        if figure in broken or figure[0] in infiniband:
+            continue
         most = at_each_switch.get(figure, max(1.0, promised[figure]))
-        if not is_whole_tier and load.ratio > most + _ROUNDING:
+        if load.ratio > most + _ROUNDING:
             broken[figure] = _narrow(load.switch, load.ratio)
     return broken
 
 
 def _narrow(name: str, ratio: float) -> str:
-    return f"{name} has no uplink in service" if ratio == inf else f"{name} is oversubscribed {ratio:.4g} to 1"
+    if ratio == inf:
+        return f"{name} has no uplink in service"
+    return f"{name} is oversubscribed {ratio:.4g} to 1"
 
 
 def _in_turn(plan: Plan, cables: Iterable[Cable]) -> Iterator[tuple[SpecException, list[Cable]]]:
@@ -124,13 +125,15 @@ def _in_turn(plan: Plan, cables: Iterable[Cable]) -> Iterator[tuple[SpecExceptio
 
 
 def _concerns(plan: Plan, item: SpecException, cable: Cable) -> bool:
-    for end in (cable.a, cable.b):
-        if item.port is not None:
-            if (item.device, item.port) == (end.device, end.port):
-                return True
-        elif item.device == end.device or (item.group is not None and item.group in plan.by_name[end.device].groups):
-            return True
-    return False
+    return any(_concerns_end(plan, item, end) for end in (cable.a, cable.b))
+
+
+def _concerns_end(plan: Plan, item: SpecException, end: Interface) -> bool:
+    if item.port is not None:
+        return (item.device, item.port) == (end.device, end.port)
+    if item.device == end.device:
+        return True
+    return item.group is not None and item.group in plan.by_name[end.device].groups
 
 
 @rule("CW241", Severity.WARNING)
@@ -144,32 +147,38 @@ def behind_an_exception(subject: Subject) -> Iterator[Problem]:
             continue
         for fabric in subject.spec.fabrics:
             lost = [device.name for device in _lost(plan, fabric.name, item)]
-            if lost:
-                names = ", ".join(lost[:_SHOWN]) + (", ..." if len(lost) > _SHOWN else "")
-                yield Problem(
-                    (*item.path, "state"),
-                    f"{len(lost)} active {'node has' if len(lost) == 1 else 'nodes have'} no way into {fabric.name} "
-                    f"while {_what(item)} is {item.state}: {names}.",
-                    f"Drain {'it' if len(lost) == 1 else 'them'} too.",
-                )
+            if not lost:
+                continue
+            names = ", ".join(lost[:_SHOWN])
+            if len(lost) > _SHOWN:
+                names += ", ..."
+            nodes, them = ("node has", "it") if len(lost) == 1 else ("nodes have", "them")
+            yield Problem(
+                (*item.path, "state"),
+                f"{len(lost)} active {nodes} no way into {fabric.name} while {_target(item)} is {item.state}: {names}.",
+                f"Drain {them} too.",
+            )
 
 
-def _what(item: SpecException) -> str:
+def _target(item: SpecException) -> str:
     """The target of an exception, as shown to users."""
-    return f"{item.device or item.group}" + (f" {item.port}" if item.port else "")
+    name = f"{item.device or item.group}"
+    return f"{name} {item.port}" if item.port else name
 
 
 def _lost(plan: Plan, fabric: str, item: SpecException) -> Iterator[Device]:
     for device in plan.devices:
-        if device.kind != "node" or device.state != "active":
+        if device.kind != "node" or device.state != "active" or item.device == device.name:
             continue
         cables = [cable for cable in plan.cables_of[device.name] if cable.fabric == fabric]
-        if cables and not any(cable.in_service for cable in cables):
-            at_switch = [cable for cable in cables if _concerns(plan, item, cable) and item.device != device.name]
-            if at_switch and len(at_switch) == len(cables):
-                yield device
+        if not cables or any(cable.in_service for cable in cables):
+            continue
+        if all(_concerns(plan, item, cable) for cable in cables):
+            yield device
 
 
 def _plan_with_exceptions(subject: Subject) -> Plan | None:
     """The plan of a spec with something out of service; None for others."""
-    return subject.plan if any(item.state for item in subject.spec.exceptions) else None
+    if any(item.state for item in subject.spec.exceptions):
+        return subject.plan
+    return None

@@ -11,6 +11,8 @@ from clusterwright.plan.size import cabled_port_count, node_count, switch_counts
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.model import Expectation
 
+_ROUNDING = 1e-9
+
 
 @rule("CW203", Severity.ERROR)
 def expectation_missed(subject: Subject) -> Iterator[Problem]:
@@ -27,7 +29,7 @@ def expectation_missed(subject: Subject) -> Iterator[Problem]:
                 hint = f"{hint.rstrip('.')}. It is the mean of a tier: {bound_of_each}."
             yield Problem(
                 (*item.path, key),
-                f"{item.figure} is planned as {_told_from(planned, bound)}, expected {item.words}.",
+                f"{item.figure} is planned as {_distinct(planned, bound)}, expected {item.words}.",
                 hint,
             )
 
@@ -41,12 +43,14 @@ def _missed_bound(item: Expectation, planned: float) -> tuple[str, float]:
     return "value", item.value or 0.0
 
 
-def _told_from(planned: float, wanted: float) -> str:
-    """A figure as text: counts in full, ratios with four digits, or with enough to differ from ``wanted``."""
+def _distinct(planned: float, bound: float) -> str:
+    """A figure as text: counts in full, ratios with four digits, or with enough to differ from ``bound``."""
     if planned == round(planned):
         return f"{planned:.0f}"
-    digits = next((some for some in range(4, 12) if f"{planned:.{some}g}" != f"{wanted:.{some}g}"), 12)
-    return f"{planned:.{digits}g}"
+    for digits in range(4, 12):
+        if f"{planned:.{digits}g}" != f"{bound:.{digits}g}":
+            return f"{planned:.{digits}g}"
+    return f"{planned:.12g}"
 
 
 @rule("CW204", Severity.ERROR)
@@ -59,25 +63,29 @@ def undeclared_oversubscription(subject: Subject) -> Iterator[Problem]:
             continue
         narrowest = narrowest_planned(skeleton)
         for tier in fabric.tiers:
-            name, narrow = (f"{kind}.{fabric.name}.{tier.role}" for kind in ("oversubscription", "narrowest"))
-            if tier.up is None or name in declared:
+            mean_figure = f"oversubscription.{fabric.name}.{tier.role}"
+            narrowest_figure = f"narrowest.{fabric.name}.{tier.role}"
+            if tier.up is None or mean_figure in declared:
                 continue
-            overall = subject.figures.get(name, 0)
-            worst = narrowest.get(tier.role)
-            if overall > 1 + 1e-9:
-                message = f"Above {tier.role} there is {overall:.2f} times less bandwidth than its NICs have"
-                if worst is not None and worst.ratio > overall + 1e-9:
-                    message += f", above {worst.switch} {worst.ratio:.2f} times"
-                message += "."
-            elif worst is not None and worst.ratio > 1 + 1e-9 and narrow not in declared:
+            mean = subject.figures.get(mean_figure, 0)
+            load = narrowest.get(tier.role)
+            worst = load.ratio if load is not None else 0.0
+            switch = load.switch if load is not None else ""
+            if mean > 1 + _ROUNDING:
+                figure = mean_figure
+                message = f"Above {tier.role} there is {mean:.2f} times less bandwidth than its NICs have"
+                if worst > mean + _ROUNDING:
+                    message += f", above {switch} {worst:.2f} times"
+            elif worst > 1 + _ROUNDING and narrowest_figure not in declared:
+                figure = narrowest_figure
                 message = (
-                    f"Above {worst.switch} there is {worst.ratio:.2f} times less bandwidth than its NICs have, "
-                    f"though not above {tier.role} on the whole."
+                    f"Above {switch} there is {worst:.2f} times less bandwidth than its NICs have, "
+                    f"though not above {tier.role} on the whole"
                 )
-                name = narrow
             else:
                 continue
-            yield Problem((*tier.up.path, "links"), message, f"Add uplinks, or expect {name} with its reason.")
+            hint = f"Add uplinks, or expect {figure} with its reason."
+            yield Problem((*tier.up.path, "links"), f"{message}.", hint)
 
 
 @rule("CW212", Severity.ERROR)
@@ -117,28 +125,33 @@ _MOST_BYTES = 500_000_000
 def too_large(subject: Subject) -> Iterator[Problem]:
     """Nodes, switches and links, counted by multiplication before anything is expanded."""
     spec = subject.spec
-    total = node_count(spec)
-    if too_much := _too_much(total, cabled_port_count(spec)):
+    nodes = node_count(spec)
+    excess = _excess(nodes, cabled_port_count(spec))
+    if excess:
         largest = max(spec.node_groups, key=lambda group: group.count)
-        message = f"{total:,} nodes and their cables {too_much}; {largest.name} alone has {largest.count:,} nodes."
+        message = f"{nodes:,} nodes and their cables {excess}; {largest.name} alone has {largest.count:,} nodes."
         yield Problem((*largest.path, "count"), message, "Count nodes here, not GPUs.")
         return
-    counted = switch_counts(spec)
-    total = sum(switches for _, switches in counted)
-    if too_much := _too_much(total, 0):
-        tier, most = max(counted, key=lambda item: item[1])
-        message = f"{total:,} switches {too_much}; tier {tier.role} alone has {most:,}."
+    switches_by_tier = switch_counts(spec)
+    switches = sum(count for _, count in switches_by_tier)
+    excess = _excess(switches, 0)
+    if excess:
+        tier, most = max(switches_by_tier, key=lambda item: item[1])
+        message = f"{switches:,} switches {excess}; tier {tier.role} alone has {most:,}."
         yield Problem((*tier.path, "count"), message, f"{tier.count:,} stand in each plane of each {tier.per}.")
-    links = uplink_counts(spec)
-    total = sum(count for _, count in links)
-    if too_much := _too_much(0, total):
-        tier, most = max(links, key=lambda item: item[1])
-        message = f"{total:,} links between switches {too_much}; {most:,} of them begin here."
+    links_by_tier = uplink_counts(spec)
+    links = sum(count for _, count in links_by_tier)
+    excess = _excess(0, links)
+    if excess:
+        tier, most = max(links_by_tier, key=lambda item: item[1])
+        message = f"{links:,} links between switches {excess}; {most:,} of them begin here."
         yield Problem((*(tier.up or tier).path, "links"), message, "Check the number of uplinks.")
 
 
-def _too_much(devices: int, cables: int) -> str:
+def _excess(devices: int, cables: int) -> str:
     """A phrase on the memory of a plan with these counts, if it is too large; otherwise ""."""
-    size = devices * _DEVICE_BYTES + cables * _CABLE_BYTES
-    most = f"and this program ends a slip in a count at {_MOST_BYTES / 1e9:g} GB"
-    return f"would take {size / 1e9:,.1f} GB of memory, {most}" if size > _MOST_BYTES else ""
+    size_bytes = devices * _DEVICE_BYTES + cables * _CABLE_BYTES
+    if size_bytes <= _MOST_BYTES:
+        return ""
+    limit = f"and this program ends a slip in a count at {_MOST_BYTES / 1e9:g} GB"
+    return f"would take {size_bytes / 1e9:,.1f} GB of memory, {limit}"

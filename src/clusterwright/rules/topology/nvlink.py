@@ -39,11 +39,11 @@ def possible_domains(subject: Subject) -> Iterator[Problem]:
 
 
 def _size(group: NodeGroup, path: Path) -> Iterator[Problem]:
-    nvlink = group.model.gpus.nvlink if group.model.gpus is not None else None
-    most = nvlink.domain_gpus if nvlink is not None else None
-    if most is None or group.model.gpus is None or group.nvlink_domain is None:
+    gpus = group.model.gpus
+    most = gpus.nvlink.domain_gpus if gpus is not None and gpus.nvlink is not None else None
+    if most is None or gpus is None or group.nvlink_domain is None:
         return
-    count = group.nodes_per(group.nvlink_domain) * group.model.gpus.count
+    count = group.nodes_per(group.nvlink_domain) * gpus.count
     if count > most:
         message = f"A {group.nvlink_domain} of {group.name} has {count:,} GPUs, and switch trays join {most:,}."
         yield Problem(path, message, "Name a smaller level.")

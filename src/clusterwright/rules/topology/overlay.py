@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from clusterwright.finding import MOST_TOLD, Position, Severity
 from clusterwright.nearest_name import did_you_mean
 from clusterwright.plan.chips import chip_names
-from clusterwright.plan.model import Device, format_guid
+from clusterwright.plan.model import Device, Plan, format_guid
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 from clusterwright.spec.labels.overlay import OverlayRow
 from clusterwright.spec.model import ClusterSpec
@@ -28,25 +29,33 @@ def noted_elsewhere(subject: Subject) -> Iterator[Problem]:
     if not overlay:
         return
     plan = subject.plan
-    chips: set[str] = set()
-    for director in plan.devices:
-        inside = plan.spec.catalogue[director.model].chips
-        if inside is not None:
-            chips.update(chip_names(director.name, inside))
+    chips = _chip_names(plan)
     reported_count = 0
     for row in overlay.rows:
-        device = plan.by_name.get(row.device)
         if reported_count == MOST_TOLD:
             return
-        if device is None and not (row.device in chips and row.guid is not None and not row.port):
+        device = plan.by_name.get(row.device)
+        is_chip = row.device in chips and row.guid is not None and not row.port
+        if device is None and not is_chip:
+            message = f'The spec has no device "{row.device}".'
             hint = did_you_mean(row.device, plan.by_name, "Write the name that the inventory has.")
-            yield Problem((), f'The spec has no device "{row.device}".', hint, position=_at(subject, row))
         elif device is not None and row.port and row.port not in plan.spec.catalogue[device.model].port_names:
             message = f'{device.name}, a {device.model}, has no port "{row.port}".'
-            yield Problem((), message, "Write the port's name in the hardware catalogue.", position=_at(subject, row))
+            hint = "Write the port's name in the hardware catalogue."
         else:
             continue
         reported_count += 1
+        yield Problem((), message, hint, position=_at(subject, row))
+
+
+def _chip_names(plan: Plan) -> set[str]:
+    """The names of all chips of directors."""
+    names: set[str] = set()
+    for device in plan.devices:
+        chips = plan.spec.catalogue[device.model].chips
+        if chips is not None:
+            names.update(chip_names(device.name, chips))
+    return names
 
 
 @rule("CW282", Severity.ERROR)
@@ -70,35 +79,64 @@ def _end_by_guid(spec: ClusterSpec) -> Mapping[int, tuple[str, str]]:
 
 
 def _twice(subject: Subject) -> Iterator[tuple[OverlayRow, str]]:
+    """Rows with a value noted for something else already, each with a sentence."""
     spec = subject.spec
-    ends: dict[tuple[str, str], int] = {}
-    values: dict[tuple[str, object], str] = {}
-    macs = {row.mac: (row.device, row.port) for row in spec.boot.macs.rows} if spec.boot and spec.boot.macs else {}
-    guids = _end_by_guid(spec)
+    line_by_end: dict[tuple[str, str], int] = {}
+    owner_by_value: dict[tuple[str, object], str] = {}
+    files = (_mac_file(spec), _guid_file(spec))
     prefixes = {fabric.subnet_manager.guid_prefix for fabric in spec.fabrics if fabric.subnet_manager is not None}
-    files = (
-        ("mac", "MAC address", macs, frozenset(macs.values())),
-        ("guid", "GUID", guids, frozenset(guids.values())),
-    )
     for row in spec.overlay.rows:
         end, name = (row.device, row.port), f"{row.device} {row.port}".rstrip()
-        first = ends.setdefault(end, row.line)
-        if first != row.line:
-            yield row, f"{name} has a row already, on line {first}."
-        for field, what in _ALONE:
+        first_line = line_by_end.setdefault(end, row.line)
+        if first_line != row.line:
+            yield row, f"{name} has a row already, on line {first_line}."
+        for field, title in _ALONE:
             value = getattr(row, field)
-            owner = name if value is None else values.setdefault((field, value), name)
+            owner = name if value is None else owner_by_value.setdefault((field, value), name)
             if owner != name:
-                yield row, f"The {what} of {name} is that of {owner} already."
-        for field, what, end_by_value, known_ends in files:
-            value = getattr(row, field)
-            if value is not None and end_by_value.get(value, end) != end:
-                yield row, f"The spec's own file has the {what} of {name} at {' '.join(end_by_value[value]).rstrip()}."
-            elif value is not None and end in known_ends and value not in end_by_value:
-                yield row, f"The spec's own file has another {what} for {name}."
+                yield row, f"The {title} of {name} is that of {owner} already."
+        for file in files:
+            fault = _contradiction(row, file)
+            if fault is not None:
+                yield row, fault
         if row.guid is not None and row.guid >> _PREFIX_SHIFT in prefixes:
             yield row, f"{format_guid(row.guid)} is a planned placeholder, not the label of a device."
     yield from _cables_twice(subject)
+
+
+class _LabelFile(NamedTuple):
+    """The labels in another file of the spec: their field in the overlay, their name for users, and their ends."""
+
+    field: str
+    title: str
+    end_by_value: Mapping[int, tuple[str, str]]
+    ends: frozenset[tuple[str, str]]
+
+
+def _mac_file(spec: ClusterSpec) -> _LabelFile:
+    ends: dict[int, tuple[str, str]] = {}
+    if spec.boot is not None and spec.boot.macs is not None:
+        ends.update((row.mac, (row.device, row.port)) for row in spec.boot.macs.rows)
+    return _LabelFile(field="mac", title="MAC address", end_by_value=ends, ends=frozenset(ends.values()))
+
+
+def _guid_file(spec: ClusterSpec) -> _LabelFile:
+    ends = _end_by_guid(spec)
+    return _LabelFile(field="guid", title="GUID", end_by_value=ends, ends=frozenset(ends.values()))
+
+
+def _contradiction(row: OverlayRow, file: _LabelFile) -> str | None:
+    """A sentence on a value of ``row`` with another end in ``file``, or the other way round; None without one."""
+    end, name = (row.device, row.port), f"{row.device} {row.port}".rstrip()
+    value = getattr(row, file.field)
+    if value is None:
+        return None
+    if value not in file.end_by_value:
+        return f"The spec's own file has another {file.title} for {name}." if end in file.ends else None
+    if file.end_by_value[value] != end:
+        labelled = " ".join(file.end_by_value[value]).rstrip()
+        return f"The spec's own file has the {file.title} of {name} at {labelled}."
+    return None
 
 
 def _cables_twice(subject: Subject) -> Iterator[tuple[OverlayRow, str]]:
@@ -106,17 +144,17 @@ def _cables_twice(subject: Subject) -> Iterator[tuple[OverlayRow, str]]:
     numbered = [row for row in subject.spec.overlay.rows if row.cable is not None]
     if not numbered:
         return
-    far: dict[tuple[str, str], tuple[str, str]] = {}
+    far_ends: dict[tuple[str, str], tuple[str, str]] = {}
     for cable in subject.plan.cables:
         a, b = (cable.a.device, cable.a.port), (cable.b.device, cable.b.port)
-        far[a], far[b] = b, a
-    owner: dict[str | None, tuple[str, str]] = {}
+        far_ends[a], far_ends[b] = b, a
+    end_by_number: dict[str | None, tuple[str, str]] = {}
     for row in numbered:
         end = (row.device, row.port)
-        first = owner.setdefault(row.cable, end)
-        if first not in (end, far.get(end)):
+        first = end_by_number.setdefault(row.cable, end)
+        if first not in (end, far_ends.get(end)):
             yield row, f"{row.device} {row.port} has cable {row.cable}, which is in {' '.join(first)} already."
-        other = subject.spec.overlay.by_end.get(far.get(end, end))
+        other = subject.spec.overlay.by_end.get(far_ends.get(end, end))
         if other is not None and other.cable not in (None, row.cable) and other.line < row.line:
             message = f"The cable from {' '.join(end)} to {other.device} {other.port} has two numbers, {row.cable}"
             yield row, f"{message} and {other.cable}."

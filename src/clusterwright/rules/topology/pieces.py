@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.plan.meeting import AttachedEnd, Wiring
+from clusterwright.plan.seats import Bundle
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.text.document import Path
@@ -15,79 +16,78 @@ from clusterwright.spec.text.document import Path
 def fabric_in_pieces(subject: Subject) -> Iterator[Problem]:
     """Fabrics without a path between two devices, and fabrics in pieces not declared to be planes."""
     for skeleton, wiring in subject.wirings:
-        fabric, count = skeleton.fabric, wiring.piece_count
+        fabric = skeleton.fabric
+        is_in_pieces = wiring.piece_count > 1
         pair = wiring.parted or wiring.torn(wiring.joined)
-        if pair is None and (count < 2 or fabric.planes):
+        if pair is None and (not is_in_pieces or fabric.planes):
             continue
-        top = fabric.tiers[-1]
         pair = pair or wiring.apart()
-        path, how = _cause(skeleton, wiring)
-        hint = f"Add a tier with `per: cluster` above {top.role}"
+        path, cause = _cause(skeleton, wiring)
+        hint = f"Add a tier with `per: cluster` above {fabric.tiers[-1].role}"
         if path[-1] == "links":
             hint = "Give them more uplinks, or put fewer switches above them"
-        if (
-            count > 1
-            and wiring.parted is None
-            and fabric.technology != "infiniband"
-            and not fabric.attach[0].is_management
-        ):
+        can_be_rails = fabric.technology != "infiniband" and not fabric.attach[0].is_management
+        if is_in_pieces and wiring.parted is None and can_be_rails:
             hint += ", or write `join: rail` at each tier where every rail is meant to be a network of its own"
-        if path[-1] == "per" and count > 1:
+        if path[-1] == "per" and is_in_pieces:
             hint += ". Links between groups of one tier, as in a dragonfly, cannot be written"
-        yield Problem(path, f"{how}: {pair[0]} has no path to {pair[1]}.", f"{hint}.")
+        yield Problem(path, f"{cause}: {pair[0]} has no path to {pair[1]}.", f"{hint}.")
 
 
 def _cause(skeleton: FabricSkeleton, wiring: Wiring) -> tuple[Path, str]:
     """The cause of the pieces: its place in the spec, and a sentence."""
     fabric = skeleton.fabric
     top, depth = fabric.tiers[-1], len(fabric.tiers) - 1
-    places = {seat.group for seat in skeleton.seats if seat.tier == depth}
-    if len(places) > 1:
-        return (
-            (*top.path, "per"),
-            (
-                f"{fabric.name} ends in {len(places)} groups of {top.role}, one in each {top.per}, "
-                "with nothing between them"
-            ),
+    top_groups = {seat.group for seat in skeleton.seats if seat.tier == depth}
+    if len(top_groups) > 1:
+        sentence = (
+            f"{fabric.name} ends in {len(top_groups)} groups of {top.role}, one in each {top.per}, "
+            "with nothing between them"
         )
+        return (*top.path, "per"), sentence
     for bundle in skeleton.bundles:
-        reached_by_tier: dict[int, int] = {}
-        for number in bundle.lowers:
-            seat = skeleton.seats[number]
-            reached = len(wiring.above[seat.name])
-            reached_by_tier[seat.tier] = min(reached, reached_by_tier.get(seat.tier, reached))
-        narrowest = min(reached_by_tier, key=lambda tier: reached_by_tier[tier])
-        lower, least = fabric.tiers[narrowest], reached_by_tier[narrowest]
-        if lower.up is not None and least < len(bundle.uppers):
-            upper = fabric.tiers[bundle.tier]
-            return (
-                (*lower.up.path, "links"),
-                (
-                    f"{lower.up.links} uplinks of each {lower.role} reach {least} of {len(bundle.uppers)} "
-                    f"{upper.role} switches, others than those of its neighbours"
-                ),
-            )
+        narrow = _narrow_bundle(skeleton, bundle, wiring)
+        if narrow is not None:
+            return narrow
     if fabric.planes:
         return (*top.path, "join"), f"The planes of {fabric.name} have not all of its devices in common"
     count = sum(seat.tier == depth for seat in skeleton.seats)
-    return (
-        (*top.path, "count"),
-        f"{fabric.name} ends in {count} {top.role} switches, with nothing between them",
+    sentence = f"{fabric.name} ends in {count} {top.role} switches, with nothing between them"
+    return (*top.path, "count"), sentence
+
+
+def _narrow_bundle(skeleton: FabricSkeleton, bundle: Bundle, wiring: Wiring) -> tuple[Path, str] | None:
+    """The place of uplinks not reaching all switches above them, and a sentence."""
+    fewest_reached: dict[int, int] = {}
+    for number in bundle.lowers:
+        seat = skeleton.seats[number]
+        reached = len(wiring.above[seat.name])
+        fewest_reached[seat.tier] = min(reached, fewest_reached.get(seat.tier, reached))
+    narrowest = min(fewest_reached, key=lambda tier: fewest_reached[tier])
+    lower, reached = skeleton.fabric.tiers[narrowest], fewest_reached[narrowest]
+    if lower.up is None or reached >= len(bundle.uppers):
+        return None
+    upper = skeleton.fabric.tiers[bundle.tier]
+    sentence = (
+        f"{lower.up.links} uplinks of each {lower.role} reach {reached} of {len(bundle.uppers)} "
+        f"{upper.role} switches, others than those of its neighbours"
     )
+    return (*lower.up.path, "links"), sentence
 
 
 @rule("CW243", Severity.WARNING)
 def side_by_side(subject: Subject) -> Iterator[Problem]:
     """Fabrics with devices at several uppermost switches."""
     for skeleton, wiring in subject.wirings:
-        if wiring.beside is not None and not skeleton.fabric.attach[0].is_management:
-            one, other = wiring.beside
-            top = skeleton.fabric.tiers[-1]
-            yield Problem(
-                (*top.path, "role"),
-                f"{one} does not reach {other}: a way would go down from {top.role} and climb again.",
-                f"Use one {top.role}, attach them to a lower tier, or add a tier above {top.role}.",
-            )
+        if wiring.beside is None or skeleton.fabric.attach[0].is_management:
+            continue
+        first, second = wiring.beside
+        top = skeleton.fabric.tiers[-1]
+        yield Problem(
+            (*top.path, "role"),
+            f"{first} does not reach {second}: a way would go down from {top.role} and climb again.",
+            f"Use one {top.role}, attach them to a lower tier, or add a tier above {top.role}.",
+        )
 
 
 @rule("CW244", Severity.ERROR)

@@ -12,8 +12,8 @@ from clusterwright.finding import Severity
 from clusterwright.plan.ports import Allocation, PortShortage, capacity, modes_at, platform_faults
 from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.attachment import TierOrder, attached_tier, tier_order
-from clusterwright.spec.fabric import Attach, Fabric, Side, Tier
+from clusterwright.spec.attachment import TierOrder, attached_nics, attached_tier, tier_order
+from clusterwright.spec.fabric import Attach, Fabric, Side, Tier, Uplinks
 from clusterwright.spec.hardware.cages import PortBlock, PortMode
 from clusterwright.spec.hardware.lanes import can_join
 from clusterwright.spec.hardware.models import HardwareModel
@@ -24,7 +24,7 @@ from clusterwright.spec.text.document import Path
 class AttachedSpeed(NamedTuple):
     """The speed of a node group's ports on a fabric, a phrase for the ports, and the place of the attachment."""
 
-    what: str
+    ports: str
     speed_gbps: int
     path: Path
 
@@ -32,22 +32,23 @@ class AttachedSpeed(NamedTuple):
 @rule("CW201", Severity.ERROR, leaves_no_plan=True)
 def too_few_ports(subject: Subject) -> Iterator[Problem]:
     """Tiers with too few ports at a switch, at the speed and in the blocks configured."""
-    for skeleton, error in subject.allotted:
-        if not isinstance(error, PortShortage):
+    for skeleton, shortage in subject.allotted:
+        if not isinstance(shortage, PortShortage):
             continue
-        tier = skeleton.fabric.tiers[error.tier]
-        upwards = error.side == "up" and tier.up is not None
-        side = tier.up.side if upwards and tier.up else tier.down
-        purpose = "for its uplinks" if upwards else "for the links from below"
-        if not upwards and tier.up:
-            purpose += f", and others for {tier.up.links} uplinks"
+        tier = skeleton.fabric.tiers[shortage.tier]
+        if shortage.side == "up" and tier.up is not None:
+            path, side, purpose = (*tier.up.path, "links"), tier.up.side, "for its uplinks"
+            hint = "Ask for fewer links, take a larger model, or name other `blocks` for the links from below."
+        else:
+            path, side, purpose = (*tier.path, "model"), tier.down, "for the links from below"
+            if tier.up is not None:
+                purpose += f", and others for {tier.up.links} uplinks"
+            hint = _more_room(subject.spec, skeleton.fabric, shortage.tier)
         yield Problem(
-            (*tier.up.path, "links") if upwards and tier.up else (*tier.path, "model"),
-            f"{error.switch} needs {error.need} ports of {error.speed_gbps}G {purpose}; "
-            f"{tier.model.name} has {error.have} left for them{_in_blocks(side)}.",
-            "Ask for fewer links, take a larger model, or name other `blocks` for the links from below."
-            if upwards
-            else _more_room(subject.spec, skeleton.fabric, error.tier),
+            path,
+            f"{shortage.switch} needs {shortage.need} ports of {shortage.speed_gbps}G {purpose}; "
+            f"{tier.model.name} has {shortage.have} left for them{_in_blocks(side)}.",
+            hint,
         )
 
 
@@ -79,41 +80,53 @@ def speed_mismatch(subject: Subject) -> Iterator[Problem]:
         for attach in fabric.attach:
             attached = spec.node_groups if attach.is_management else (groups.get(attach.nodes or ""),)
             for group in attached:
-                tier = attached_tier(fabric, attach, group) if group else None
-                wanted = _attached_speed(attach, group) if group else None
-                if tier and wanted and not _has_speed(fabric, tier, tier.down, wanted.speed_gbps):
-                    yield Problem(
-                        wanted.path,
-                        f"{wanted.what} run at {wanted.speed_gbps}G, which the ports of {tier.role} "
-                        f"({tier.model.name}) do not offer{_how(tier.down)}.",
-                        f"{tier.model.name} offers {_speeds(tier.model, tier.down)} there.",
-                    )
+                if group is not None:
+                    yield from _attached_mismatch(fabric, attach, group)
         order = tier_order(spec, fabric)
         for depth, tier in enumerate(fabric.tiers):
-            if tier.up is None:
-                continue
-            ends = [(tier, tier.up.side)]
-            next_above = order.next_above(depth)
-            if next_above is not None:
-                ends.append((fabric.tiers[next_above], fabric.tiers[next_above].down))
-            for end, side in ends:
-                if not _has_speed(fabric, end, side, tier.up.speed_gbps):
-                    yield Problem(
-                        (*tier.up.path, "speed_gbps"),
-                        f"Uplinks of {tier.role} run at {tier.up.speed_gbps}G, which the ports of {end.role} "
-                        f"({end.model.name}) do not offer{_how(side)}.",
-                        f"{end.model.name} offers {_speeds(end.model, side)} there.",
-                    )
-                    break
+            if tier.up is not None:
+                yield from _uplink_mismatch(fabric, tier, tier.up, order.next_above(depth))
+
+
+def _attached_mismatch(fabric: Fabric, attach: Attach, group: NodeGroup) -> Iterator[Problem]:
+    tier = attached_tier(fabric, attach, group)
+    attached = _attached_speed(attach, group)
+    if tier is None or attached is None or _has_speed(fabric, tier, tier.down, attached.speed_gbps):
+        return
+    yield Problem(
+        attached.path,
+        f"{attached.ports} run at {attached.speed_gbps}G, which the ports of {tier.role} "
+        f"({tier.model.name}) do not offer{_how(tier.down)}.",
+        f"{tier.model.name} offers {_speeds(tier.model, tier.down)} there.",
+    )
+
+
+def _uplink_mismatch(fabric: Fabric, tier: Tier, up: Uplinks, next_above: int | None) -> Iterator[Problem]:
+    ends = [(tier, up.side)]
+    if next_above is not None:
+        ends.append((fabric.tiers[next_above], fabric.tiers[next_above].down))
+    for end, side in ends:
+        if not _has_speed(fabric, end, side, up.speed_gbps):
+            yield Problem(
+                (*up.path, "speed_gbps"),
+                f"Uplinks of {tier.role} run at {up.speed_gbps}G, which the ports of {end.role} "
+                f"({end.model.name}) do not offer{_how(side)}.",
+                f"{end.model.name} offers {_speeds(end.model, side)} there.",
+            )
+            return
 
 
 def _attached_speed(attach: Attach, group: NodeGroup) -> AttachedSpeed | None:
     if attach.is_management:
-        ports = group.model.management
-        return AttachedSpeed(f"Management ports of {group.name}", ports[0].speed_gbps, attach.path) if ports else None
+        management = group.model.management
+        if not management:
+            return None
+        return AttachedSpeed(f"Management ports of {group.name}", management[0].speed_gbps, attach.path)
     nics = group.model.nic_group(attach.nics or "")
-    what = f"{attach.nics} NICs of {group.name} ({group.model.name})"
-    return AttachedSpeed(what, nics.speed_gbps, (*attach.path, "nics")) if nics else None
+    if nics is None:
+        return None
+    ports = f"{attach.nics} NICs of {group.name} ({group.model.name})"
+    return AttachedSpeed(ports, nics.speed_gbps, (*attach.path, "nics"))
 
 
 def _has_speed(fabric: Fabric, tier: Tier, side: Side, speed_gbps: int) -> bool:
@@ -165,9 +178,8 @@ def _and(model: HardwareModel) -> str:
 
 
 def _models(spec: ClusterSpec, technology: str) -> str:
-    return ", ".join(
-        sorted(model.name for model in spec.catalogue.values() if model.blocks and technology in model.technology)
-    )
+    models = [model for model in spec.catalogue.values() if model.blocks and technology in model.technology]
+    return ", ".join(sorted(model.name for model in models))
 
 
 @rule("CW211", Severity.ERROR, leaves_no_plan=True)
@@ -206,24 +218,31 @@ def attached_twice(subject: Subject) -> Iterator[Problem]:
 def platform_lacks_ports(subject: Subject) -> Iterator[Problem]:
     """Tiers with ports at a switch missing on its platform, or at another speed; one problem for each tier."""
     for skeleton, allocations in subject.allocations:
-        faults: dict[int, dict[str, None]] = {}
-        checked = set()
-        for seat, allocation, speeds in zip(skeleton.seats, allocations, skeleton.links_down, strict=True):
-            key = (seat.tier, allocation.down, allocation.up, tuple(speeds))
-            if key not in checked:
-                checked.add(key)
-                fault_sentences = platform_faults(skeleton.fabric.tiers[seat.tier], allocation, speeds)
-                faults.setdefault(seat.tier, {}).update(dict.fromkeys(fault_sentences))
-        for tier_index, sentences in sorted(faults.items()):
-            if sentences:
-                tier = skeleton.fabric.tiers[tier_index]
-                first, *others = sentences
-                more = f" So it is with {len(others)} more of its ports." if others else ""
-                yield Problem(
-                    (*tier.path, "model"),
-                    f"{tier.model.name} of {tier.role} cannot be written: {first}.{more}",
-                    "Take a model of a known platform, or fix the ports, modes or `platform` of this one.",
-                )
+        for index, sentences in sorted(_faults_by_tier(skeleton, allocations).items()):
+            if not sentences:
+                continue
+            tier = skeleton.fabric.tiers[index]
+            first, *others = sentences
+            more = f" So it is with {len(others)} more of its ports." if others else ""
+            yield Problem(
+                (*tier.path, "model"),
+                f"{tier.model.name} of {tier.role} cannot be written: {first}.{more}",
+                "Take a model of a known platform, or fix the ports, modes or `platform` of this one.",
+            )
+
+
+def _faults_by_tier(skeleton: FabricSkeleton, allocations: Sequence[Allocation]) -> Mapping[int, Mapping[str, None]]:
+    """The different faults of each tier's ports, in order; switches with equal ports are checked once."""
+    faults: dict[int, dict[str, None]] = {}
+    checked = set()
+    for seat, allocation, speeds in zip(skeleton.seats, allocations, skeleton.links_down, strict=True):
+        key = (seat.tier, allocation.down, allocation.up, tuple(speeds))
+        if key in checked:
+            continue
+        checked.add(key)
+        sentences = platform_faults(skeleton.fabric.tiers[seat.tier], allocation, speeds)
+        faults.setdefault(seat.tier, {}).update(dict.fromkeys(sentences))
+    return faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,36 +299,37 @@ def unequal_lanes(subject: Subject) -> Iterator[Problem]:
 def _adapter_lanes(subject: Subject, fabric: FabricSkeleton, ports: Sequence[Allocation]) -> Iterator[Problem]:
     """Adapters attached to ports of other lanes, once for each attachment and tier."""
     spec = subject.spec
-    lanes_of: dict[str, int] = {}
+    lanes_of: dict[str | None, int] = {}
     for attach in fabric.fabric.attach:
-        group = spec.node_group(attach.nodes or "")
-        nics = group.model.nic_group(attach.nics or "") if group is not None else None
-        if group is not None and nics is not None and nics.lanes is not None:
-            lanes_of[group.name] = nics.lanes
+        nics = attached_nics(spec, attach)
+        if nics is not None and nics.lanes is not None:
+            lanes_of[attach.nodes] = nics.lanes
     if not lanes_of:
         return
     reported: set[tuple[str, int]] = set()
     lanes = _Lanes({})
-    given: Counter[int] = Counter()
+    next_port: Counter[int] = Counter()
     for group_name, speed, seat in _attached_adapters(subject, fabric):
-        place = given[seat]
-        given[seat] += 1
+        port = ports[seat].down[next_port[seat]]
+        next_port[seat] += 1
         depth = fabric.seats[seat].tier
         if group_name not in lanes_of or (group_name, depth) in reported:
             continue
         reported.add((group_name, depth))
         tier = fabric.fabric.tiers[depth]
-        port, wanted = ports[seat].down[place], lanes_of[group_name]
+        adapter_lanes = lanes_of[group_name]
         port_lanes, mode = lanes.at(tier, tier.down, "down", port, speed)
-        if can_join(tier.down.medium, speed, wanted, port_lanes):
+        if can_join(tier.down.medium, speed, adapter_lanes, port_lanes):
             continue
-        fitting = _choices(tier, tier.down, speed).get(wanted)
-        hint = f"Write `down: {{mode: {fitting}}}`." if fitting else "Choose another model."
-        if not fitting and can_join("smf", speed, wanted, port_lanes):
+        fitting_mode = _choices(tier, tier.down, speed).get(adapter_lanes)
+        hint = "Choose another model."
+        if fitting_mode:
+            hint = f"Write `down: {{mode: {fitting_mode}}}`."
+        elif can_join("smf", speed, adapter_lanes, port_lanes):
             hint = "Write `down: {medium: smf}`: its transceivers have as many optical lanes at both ends."
         yield Problem(
             (*tier.path, "model"),
-            f"At {speed}G the adapters of {group_name} have {wanted} lanes,"
+            f"At {speed}G the adapters of {group_name} have {adapter_lanes} lanes,"
             f" {fabric.seats[seat].name} {port} {port_lanes} (mode {mode} of {tier.model.name}),"
             f" and {tier.down.medium} leads as many through as its ends have.",
             hint,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.plan.racks.filling import Racks
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.model import RACK, NodeGroup
+from clusterwright.spec.model import RACK, Level, NodeGroup
 
 
 @rule("CW707", Severity.ERROR)
@@ -24,18 +24,26 @@ def overdrawn_rack(subject: Subject) -> Iterator[Problem]:
     for rack in racks.contents:
         if racks.is_rack(rack) and racks.power_w(rack) > limit_w:
             overdrawn[group_of.get(rack, "")].append(rack)
-    for name, names in overdrawn.items():
-        fullest = max(names, key=racks.power_w)
+    for name, rack_names in overdrawn.items():
+        fullest = max(rack_names, key=racks.power_w)
         message = f"{_draw(racks, fullest)}; a rack may draw {limit_w:,} W."
+        if len(rack_names) > 1:
+            message += f" {len(rack_names)} racks of {name or 'switches'} draw more than that."
         group = spec.node_group(name)
-        level = next((level for level in group.levels if level.name == RACK), None) if group else None
+        level = _rack_level(group)
         if group is None or level is None:
-            path, hint = (*spec.site.path, "rack_power_w"), "Choose models that draw less, or give racks more power."
+            hint = "Choose models that draw less, or give racks more power."
+            yield Problem((*spec.site.path, "rack_power_w"), message, hint)
         else:
-            path, hint = (*level.path, "of"), _how_many(racks, fullest, group, limit_w)
-        if len(names) > 1:
-            message += f" {len(names)} racks{f' of {name}' if name else ' of switches'} draw more than that."
-        yield Problem(path, message, hint)
+            yield Problem((*level.path, "of"), message, _how_many(racks, fullest, group, limit_w))
+
+
+def _rack_level(group: NodeGroup | None) -> Level | None:
+    levels = group.levels if group is not None else ()
+    for level in levels:
+        if level.name == RACK:
+            return level
+    return None
 
 
 def _draw(racks: Racks, rack: str) -> str:

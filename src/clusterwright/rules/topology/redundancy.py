@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from itertools import combinations
 
 from clusterwright.finding import Severity
 from clusterwright.plan.service import ACTIVE
@@ -56,23 +57,22 @@ def ways_up(fabric: FabricSkeleton, states: Mapping[str, str]) -> UpwardPaths:
 
 
 def parting(ways: UpwardPaths) -> tuple[int, int, int] | None:
-    """Two switches with nodes joined at the top, and a third separating them by its failure; None without such a
-    switch.
-    """
-    kinds = list({(ways.roots[leaf], ways.needed[leaf], ways.parents[leaf]): leaf for leaf in ways.leaves}.values())
-    if len(kinds) ** 2 > _PAIRS_AT_MOST:
+    """Two switches with nodes joined at the top, and a third separating them by its failure; None without one."""
+    leaf_by_kind = {(ways.roots[leaf], ways.needed[leaf], ways.parents[leaf]): leaf for leaf in ways.leaves}
+    leaves = list(leaf_by_kind.values())
+    if len(leaves) ** 2 > _PAIRS_AT_MOST:
         return None
-    needed: dict[int, Mapping[int, int]] = {}
-    for index, one in enumerate(kinds):
-        for other in kinds[index + 1 :]:
-            shared = ways.roots[one] & ways.roots[other]
-            if not shared or shared == ways.roots[one] == ways.roots[other]:
-                continue  # without a common root, or separated only by a failure that cuts one of them off
-            if shared not in needed:
-                needed[shared] = _needed_for(ways, shared)
-            lost = (needed[shared][one] | needed[shared][other]) & ~(1 << one | 1 << other)
-            if lost:
-                return one, other, lost.bit_length() - 1
+    needed_by_roots: dict[int, Mapping[int, int]] = {}
+    for first, second in combinations(leaves, 2):
+        shared = ways.roots[first] & ways.roots[second]
+        if not shared or shared == ways.roots[first] == ways.roots[second]:
+            continue  # without a common root, or separated only by a failure that cuts one of them off
+        if shared not in needed_by_roots:
+            needed_by_roots[shared] = _needed_for(ways, shared)
+        needed = needed_by_roots[shared]
+        lost = (needed[first] | needed[second]) & ~(1 << first | 1 << second)
+        if lost:
+            return first, second, lost.bit_length() - 1
     return None
 
 
@@ -92,32 +92,34 @@ def _needed_for(ways: UpwardPaths, tops: int) -> Mapping[int, int]:
 @rule("CW221", Severity.ERROR)
 def single_failures(subject: Subject) -> Iterator[Problem]:
     """Fabrics with nodes cut off by a single failure, with everything in service and without accepting it."""
-    for fabric in _judged(subject):
+    for fabric in _planned_fabrics(subject):
         if fabric.fabric.accepts_single_failures is None:
             for path, message, hint in _cuts(_whole(fabric)):
-                accept = f"Or say under `accepts_single_failures` of {fabric.fabric.name} why it may be so."
-                yield Problem(path, message, f"{hint} {accept}")
+                alternative = f"Or say under `accepts_single_failures` of {fabric.fabric.name} why it may be so."
+                yield Problem(path, message, f"{hint} {alternative}")
 
 
 @rule("CW250", Severity.WARNING)
 def single_failures_left(subject: Subject) -> Iterator[Problem]:
     """Fabrics with nodes cut off by a single failure only under exceptions, without accepting it."""
-    stopped = [item for item in subject.spec.exceptions if item.state is not None and item.port is None]
-    if stopped:
-        for fabric in _judged(subject):
-            if fabric.fabric.accepts_single_failures is None and not any(_cuts(_whole(fabric))):
-                for _, message, _ in _cuts(ways_up(fabric, subject.states)):
-                    hint = (
-                        "Keep a second path in service, or drain the nodes behind it too: `up` refuses the change until"
-                        " `--accept-refuted` takes it on."
-                    )
-                    yield Problem((*stopped[0].path, "state"), message, hint)
+    exceptions = [item for item in subject.spec.exceptions if item.state is not None and item.port is None]
+    if not exceptions:
+        return
+    for fabric in _planned_fabrics(subject):
+        if fabric.fabric.accepts_single_failures is not None or any(_cuts(_whole(fabric))):
+            continue
+        for _, message, _ in _cuts(ways_up(fabric, subject.states)):
+            hint = (
+                "Keep a second path in service, or drain the nodes behind it too: `up` refuses the change until"
+                " `--accept-refuted` takes it on."
+            )
+            yield Problem((*exceptions[0].path, "state"), message, hint)
 
 
 @rule("CW251", Severity.NOTE)
 def accepted_failures(subject: Subject) -> Iterator[Problem]:
     """Single failures in fabrics accepting them, with the reason."""
-    for fabric in _judged(subject):
+    for fabric in _planned_fabrics(subject):
         reason = fabric.fabric.accepts_single_failures
         if reason is not None:
             for _, message, hint in _cuts(ways_up(fabric, subject.states)):
@@ -127,18 +129,19 @@ def accepted_failures(subject: Subject) -> Iterator[Problem]:
 @rule("CW252", Severity.WARNING)
 def idle_acceptance(subject: Subject) -> Iterator[Problem]:
     """Fabrics accepting single failures without one cutting off nodes."""
-    for fabric in _judged(subject):
-        accepts = fabric.fabric.accepts_single_failures is not None
-        if accepts and not any(_cuts(_whole(fabric))) and not any(_cuts(ways_up(fabric, subject.states))):
-            name = fabric.fabric.name
-            message = f"No single failure cuts off nodes of {name}, and one is accepted"
-            if not fabric.bundles:
-                message = f"Nodes of {name} meet in one switch, which fails with all of them: that needs no acceptance"
-            path = (*fabric.fabric.path, "accepts_single_failures")
-            yield Problem(path, f"{message}: {fabric.fabric.accepts_single_failures}", "Remove it.")
+    for fabric in _planned_fabrics(subject):
+        reason = fabric.fabric.accepts_single_failures
+        if reason is None or any(_cuts(_whole(fabric))) or any(_cuts(ways_up(fabric, subject.states))):
+            continue
+        name = fabric.fabric.name
+        message = f"No single failure cuts off nodes of {name}, and one is accepted"
+        if not fabric.bundles:
+            message = f"Nodes of {name} meet in one switch, which fails with all of them: that needs no acceptance"
+        path = (*fabric.fabric.path, "accepts_single_failures")
+        yield Problem(path, f"{message}: {reason}", "Remove it.")
 
 
-def _judged(subject: Subject) -> tuple[FabricSkeleton, ...]:
+def _planned_fabrics(subject: Subject) -> tuple[FabricSkeleton, ...]:
     subject.require_plan()
     return subject.skeleton.fabrics
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from clusterwright.finding import MOST_TOLD, Position, Severity, SpecError
 from clusterwright.plan.allocation.disagreement import moves_unaided
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
+from clusterwright.spec.model import NodeGroup
 
 NO_FACT = LintRule("CW260", Severity.ERROR)
 
@@ -29,9 +29,11 @@ def has_gone(subject: Subject) -> Iterator[Problem]:
         return
     line, name = comparison.gone[0]
     others = len(comparison.gone) - 1
-    message = f"The spec no longer has {name}{f', nor {others:,} others that stand in the file' if others else ''}."
+    message = f"The spec no longer has {name}"
+    if others:
+        message += f", nor {others:,} others that stand in the file"
     hint = "Run `clusterwright allocate`; or write under `renamed:` what is called otherwise now."
-    yield Problem((), message, hint, position=Position(subject.spec.allocated.file, line, 3))
+    yield Problem((), f"{message}.", hint, position=Position(subject.spec.allocated.file, line, 3))
 
 
 @rule("CW264", Severity.WARNING)
@@ -67,34 +69,33 @@ def no_room(subject: Subject) -> Iterator[Problem]:
 
 def _disagreements(subject: Subject, hint: str, *, of_places: bool) -> Iterator[Problem]:
     """Differences between plan and file, at the file's lines: the places of machines, or all others."""
-    comparison = subject.comparison
-    disagreements = (
-        (disagreement for disagreement in comparison.disagreements if disagreement.is_place is of_places)
-        if comparison
-        else iter(())
-    )
-    for row in islice(disagreements, MOST_TOLD):
+    if subject.comparison is None:
+        return
+    rows = [row for row in subject.comparison.disagreements if row.is_place is of_places]
+    for row in rows[:MOST_TOLD]:
         yield Problem((), row.message, hint, position=Position(subject.spec.allocated.file, row.line, 3))
 
 
 @rule("CW266", Severity.ERROR)
 def renamed_to_nothing(subject: Subject) -> Iterator[Problem]:
     """Entries of ``renamed`` with an unknown new name, or with an old name still in use."""
-    for item in subject.spec.renamed:
-        fabric = subject.spec.fabric(item.fabric or "")
+    spec = subject.spec
+    for item in spec.renamed:
+        fabric, place = spec.fabric(item.fabric or ""), ""
         if item.nodes is not None:
-            kind, now, names = "node group", item.nodes, {group.name for group in subject.spec.node_groups}
+            key, kind, new_name, names = "nodes", "node group", item.nodes, {group.name for group in spec.node_groups}
         elif item.tier is not None:
-            kind, now = "tier", item.tier
-            names = {tier.role for tier in fabric.tiers} if fabric is not None else set()
+            tiers = fabric.tiers if fabric is not None else ()
+            key, kind, new_name, names = "tier", "tier", item.tier, {tier.role for tier in tiers}
+            place = f" of {item.fabric}"
         else:
-            kind, now, names = "fabric", item.fabric or "", {fabric.name for fabric in subject.spec.fabrics}
-        if now not in names:
-            key = "nodes" if item.nodes is not None else "tier" if item.tier is not None else "fabric"
-            where = f" of {item.fabric}" if item.tier is not None else ""
-            yield Problem((*item.path, key), f'The spec has no {kind} "{now}"{where}.', "Write the name it has now.")
+            key, kind, new_name = "fabric", "fabric", item.fabric or ""
+            names = {fabric.name for fabric in spec.fabrics}
+        if new_name not in names:
+            message = f'The spec has no {kind} "{new_name}"{place}.'
+            yield Problem((*item.path, key), message, "Write the name it has now.")
         elif item.was in names:
-            message = f'The spec still has a {kind} "{item.was}": it was not renamed to "{now}".'
+            message = f'The spec still has a {kind} "{item.was}": it was not renamed to "{new_name}".'
             yield Problem((*item.path, "was"), message, "Write the name that it had before.")
 
 
@@ -105,13 +106,20 @@ def left_out_in_vain(subject: Subject) -> Iterator[Problem]:
         if not group.left_out:
             continue
         subject.require_plan()
-        stood = subject.spec.allocated
-        met = subject.skeleton.layout.left_out.union(
-            *(entry.names for (name, _, _), entry in stood.groups.items() if name == group.name),
-            (node.name for node in stood.nodes.values() if node.group == group.name),
-        )
+        names = _place_names(subject, group)
         for index, name in enumerate(group.left_out):
-            if name not in met:
+            if name not in names:
                 message = f'"{name}" is no place of {group.name}.'
                 hint = "Write a name that the inventory has, such as those of the racks before and after."
                 yield Problem((*group.path, "left_out", index), message, hint)
+
+
+def _place_names(subject: Subject, group: NodeGroup) -> set[str]:
+    """The names of a group's places: those left out, and those in the allocation file."""
+    allocated = subject.spec.allocated
+    names = set(subject.skeleton.layout.left_out)
+    for (group_name, _, _), entry in allocated.groups.items():
+        if group_name == group.name:
+            names.update(entry.names)
+    names.update(node.name for node in allocated.nodes.values() if node.group == group.name)
+    return names

@@ -11,6 +11,7 @@ from clusterwright.plan.attaching import gpu_ports
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
+from clusterwright.rules.topology.standing_levels import served_groups
 from clusterwright.spec.attachment import tier_order
 from clusterwright.spec.fabric import Fabric, Tier
 from clusterwright.spec.model import CLUSTER, ClusterSpec
@@ -28,13 +29,7 @@ def loose_uplinks(subject: Subject) -> Iterator[Problem]:
             if loose[depth] and tier.up:
                 yield Problem(
                     tier.up.path,
-                    f"{loose[depth]} {tier.role} switches have {tier.up.links} uplinks each, and "
-                    + (
-                        f"no {' or '.join(upper.role for upper in above)} lies around them: it stands in each "
-                        f"{' or '.join(dict.fromkeys(upper.per for upper in above))}."
-                        if above
-                        else "no tier above them."
-                    ),
+                    f"{loose[depth]} {tier.role} switches have {tier.up.links} uplinks each, and {_missing(above)}",
                     f"Add a tier that stands around each {tier.per}, such as `per: cluster`, or remove `up`.",
                 )
             elif above and tier.up is None:
@@ -43,6 +38,15 @@ def loose_uplinks(subject: Subject) -> Iterator[Problem]:
                     f"Tier {tier.role} has no `up`, though {above[0].role} lies above it.",
                     f"Add `up: {{links: ..., speed_gbps: ...}}`: what each {tier.role} sends to {above[0].role}.",
                 )
+
+
+def _missing(above: Sequence[Tier]) -> str:
+    """A clause on the tiers missing around a switch with uplinks."""
+    if not above:
+        return "no tier above them."
+    roles = " or ".join(upper.role for upper in above)
+    levels = " or ".join(dict.fromkeys(upper.per for upper in above))
+    return f"no {roles} lies around them: it stands in each {levels}."
 
 
 @rule("CW206", Severity.ERROR, leaves_no_plan=True)
@@ -73,14 +77,16 @@ def crowded_tiers(subject: Subject) -> Iterator[Problem]:
     """Node groups with `to:` and too few free ports for their NICs in that tier."""
     for skeleton in subject.skeleton.fabrics:
         for item in skeleton.crowded:
-            attach = next(candidate for candidate in skeleton.fabric.attach if candidate.nodes == item.nodes)
+            attach = next(attach for attach in skeleton.fabric.attach if attach.nodes == item.nodes)
             tier = skeleton.fabric.tier(item.tier)
             spare = f", beside {tier.down.spare} spare ones on each" if tier is not None and tier.down.spare else ""
+            free = f"{item.free} of the ports of its {item.switches:,} switches are free"
+            if not item.free:
+                free = f"none of the ports of its {item.switches:,} switches is free"
             yield Problem(
                 (*attach.path, "to"),
                 f"The NICs of {item.nodes} want {item.wanted} ports of {item.speed_gbps}G on {item.tier}, and "
-                f"{item.free or 'none'} of the ports of its {item.switches:,} switches {'are' if item.free else 'is'} "
-                f"free{spare}.",
+                f"{free}{spare}.",
                 f"Attach fewer nodes to {item.tier}, give it a larger model or more switches, or name another tier.",
             )
 
@@ -115,21 +121,19 @@ def tiers_out_of_order(subject: Subject) -> Iterator[Problem]:
     """Tiers in a smaller level than the tier below them."""
     spec = subject.spec
     for fabric in spec.fabrics:
-        names = {attach.nodes for attach in fabric.attach}
         reported: set[Path] = set()
-        for group in spec.node_groups:
-            if group.name not in names and None not in names:
-                continue
+        for group in served_groups(spec, fabric):
             levels = [level.name for level in group.levels] + [CLUSTER]
             for below, tier in _stacked(spec, fabric, levels):
-                if levels.index(tier.per) < levels.index(below.per) and tier.path not in reported:
-                    reported.add(tier.path)
-                    yield Problem(
-                        (*tier.path, "per"),
-                        f"Tier {tier.role} stands in each {tier.per}, "
-                        f"above {below.role}, which stands in each {below.per}.",
-                        f"The levels of {group.name} are, from the smallest: {', '.join(levels)}.",
-                    )
+                if levels.index(tier.per) >= levels.index(below.per) or tier.path in reported:
+                    continue
+                reported.add(tier.path)
+                yield Problem(
+                    (*tier.path, "per"),
+                    f"Tier {tier.role} stands in each {tier.per}, "
+                    f"above {below.role}, which stands in each {below.per}.",
+                    f"The levels of {group.name} are, from the smallest: {', '.join(levels)}.",
+                )
 
 
 def _stacked(spec: ClusterSpec, fabric: Fabric, levels: Sequence[str]) -> Iterator[tuple[Tier, Tier]]:
@@ -138,48 +142,50 @@ def _stacked(spec: ClusterSpec, fabric: Fabric, levels: Sequence[str]) -> Iterat
     for depth, below in enumerate(fabric.tiers):
         if below.per not in levels:
             continue
-        uppers = [fabric.tiers[upper] for upper in order.above[depth]]
-        around = [tier for tier in uppers if tier.per in levels]
-        if around:
-            yield below, around[0]
+        for upper in order.above[depth]:
+            if fabric.tiers[upper].per in levels:
+                yield below, fabric.tiers[upper]
+                break
 
 
 @rule("CW210", Severity.ERROR, relied_on=True)
 def planes_without_source(subject: Subject) -> Iterator[Problem]:
-    """`join: rail` above a tier without rails, `join: port` without ports of GPUs, `join: position` at the bottom,
+    """Planes with nothing below to define them.
+
+    `join: rail` above a tier without rails, `join: port` without ports of GPUs, `join: position` at the bottom, and
     rails on a management network.
     """
     for fabric in subject.spec.fabrics:
         order = tier_order(subject.spec, fabric)
         for depth, tier in enumerate(fabric.tiers):
-            of_gpu = Counter(gpu_ports(subject.spec, fabric, order, depth))
+            gpu_port_counts = Counter(gpu_ports(subject.spec, fabric, order, depth))
             joins_below = [fabric.tiers[lower].join for lower in order.next_below(depth)]
-            has_rails = all(join == "rail" for join in joins_below)
+            path = (*tier.path, "join")
             if tier.join == "port":
-                why = ""
-                if len(of_gpu) == 1:
-                    why = f"Each GPU has one port on {fabric.name}"
-                elif len(set(of_gpu.values())) > 1:
-                    why = f"Some GPUs have more ports on {fabric.name} than others"
-                elif not all(join in ("rail", "port") for join in joins_below):
-                    why = f"{tier.role} has no planes below"
-                if why:
+                reason = _no_port_planes(fabric, tier, gpu_port_counts, joins_below)
+                if reason:
                     hint = (
                         "Use `join: all`, or nodes each of whose GPUs has several NICs, and planes in each tier below."
                     )
-                    yield Problem((*tier.path, "join"), f"{why}: its ports tell no planes apart.", hint)
-            if tier.join == "rail" and (not has_rails or fabric.attach[0].is_management):
-                yield Problem(
-                    (*tier.path, "join"),
-                    f"Nothing below {tier.role} has rails.",
-                    "Use `join: all`, or `join: rail` below it too.",
-                )
+                    yield Problem(path, f"{reason}: its ports tell no planes apart.", hint)
+            has_rails = all(join == "rail" for join in joins_below) and not fabric.attach[0].is_management
+            if tier.join == "rail" and not has_rails:
+                hint = "Use `join: all`, or `join: rail` below it too."
+                yield Problem(path, f"Nothing below {tier.role} has rails.", hint)
             if tier.join == "position" and not joins_below:
-                yield Problem(
-                    (*tier.path, "join"),
-                    f"There is no tier below {tier.role} to count positions in.",
-                    "Use `join: all` or `rail`.",
-                )
+                message = f"There is no tier below {tier.role} to count positions in."
+                yield Problem(path, message, "Use `join: all` or `rail`.")
+
+
+def _no_port_planes(fabric: Fabric, tier: Tier, gpu_port_counts: Counter[int], joins_below: Sequence[str]) -> str:
+    """The obstacle to planes by port of a GPU; "" without one."""
+    if len(gpu_port_counts) == 1:
+        return f"Each GPU has one port on {fabric.name}"
+    if len(set(gpu_port_counts.values())) > 1:
+        return f"Some GPUs have more ports on {fabric.name} than others"
+    if not all(join in ("rail", "port") for join in joins_below):
+        return f"{tier.role} has no planes below"
+    return ""
 
 
 @rule("CW237", Severity.ERROR, relied_on=True)

@@ -14,6 +14,7 @@ from clusterwright.plan.ports import Allocation
 from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.attachment import tier_order
+from clusterwright.spec.fabric import Fabric
 
 _ROUNDING = 1e-9
 
@@ -76,17 +77,18 @@ def slower_uplinks(subject: Subject) -> Iterator[Problem]:
     CW219, CW224 and the proofs count links as equal, since the rendered text names no speed.
     """
     for fabric in subject.skeleton.fabrics:
-        speeds = {node.speed_gbps for node in fabric.nodes}
-        if fabric.fabric.technology == "infiniband" and speeds:
-            for tier in fabric.fabric.tiers:
-                if tier.up is not None and tier.up.speed_gbps < max(speeds):
-                    message = (
-                        f"Uplinks of {tier.role} run at {tier.up.speed_gbps}G, and adapters at"
-                        f" {max(speeds)}G. No text of"
-                        " this fabric says so, and its bandwidth would be proven from numbers of links."
-                    )
-                    hint = f"Give {tier.role} uplinks of {max(speeds)}G or more."
-                    yield Problem((*tier.up.path, "speed_gbps"), message, hint)
+        fastest = max((node.speed_gbps for node in fabric.nodes), default=0)
+        if fabric.fabric.technology != "infiniband":
+            continue
+        for tier in fabric.fabric.tiers:
+            if tier.up is None or tier.up.speed_gbps >= fastest:
+                continue
+            message = (
+                f"Uplinks of {tier.role} run at {tier.up.speed_gbps}G, and adapters at {fastest}G. No text of"
+                " this fabric says so, and its bandwidth would be proven from numbers of links."
+            )
+            hint = f"Give {tier.role} uplinks of {fastest}G or more."
+            yield Problem((*tier.up.path, "speed_gbps"), message, hint)
 
 
 @rule("CW219", Severity.ERROR)
@@ -203,15 +205,14 @@ def _taps(subject: Subject, fabric: FabricSkeleton) -> list[tuple[int, int]]:
 def _leaves(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) -> list[_Unit]:
     """The switches of a lowest tier with adapters, one by one."""
     up = fabric.fabric.tiers[depth].up
+    if up is None:
+        return []
     adapters = Counter(seat for _, seat in taps if fabric.seats[seat].tier == depth)
-    return (
-        [
-            _Unit(name=fabric.seats[leaf].name, members=(leaf,), uplinks=up.links, adapters=adapters[leaf])
-            for leaf in sorted(adapters)
-        ]
-        if up
-        else []
-    )
+    leaves: list[_Unit] = []
+    for leaf in sorted(adapters):
+        name = fabric.seats[leaf].name
+        leaves.append(_Unit(name=name, members=(leaf,), uplinks=up.links, adapters=adapters[leaf]))
+    return leaves
 
 
 class _Joined:
@@ -271,28 +272,31 @@ def _units(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) 
 @rule("CW246", Severity.WARNING)
 def straddling_uplinks(subject: Subject) -> Iterator[Problem]:
     """Tiers below InfiniBand directors with uplinks to different numbers of leaf chips."""
-    directors = {
-        fabric.name
-        for fabric in subject.spec.fabrics
-        if fabric.technology == "infiniband" and any(tier.model.chips is not None for tier in fabric.tiers)
-    }
-    if directors:
-        for fabric, allocations in subject.allocations:
-            if fabric.fabric.name not in directors:
+    with_directors = {fabric.name for fabric in subject.spec.fabrics if _has_directors(fabric)}
+    if not with_directors:
+        return
+    for fabric, allocations in subject.allocations:
+        if fabric.fabric.name not in with_directors:
+            continue
+        spreads = _spreads(fabric, allocations)
+        for depth, tier in enumerate(fabric.fabric.tiers):
+            spread_by_seat = {seat: spread for seat, spread in spreads.items() if fabric.seats[seat].tier == depth}
+            if tier.up is None or not spread_by_seat:
                 continue
-            spreads = _spreads(fabric, allocations)
-            for depth, tier in enumerate(fabric.fabric.tiers):
-                spread_by_seat = {seat: spread for seat, spread in spreads.items() if fabric.seats[seat].tier == depth}
-                usual = Counter(spread_by_seat.values()).most_common(1)[0][0] if spread_by_seat else ()
-                odd = next((seat for seat, spread in spread_by_seat.items() if spread != usual), None)
-                if tier.up is not None and odd is not None:
-                    yield Problem(
-                        (*tier.up.path, "links"),
-                        f"{fabric.seats[odd].name} has uplinks to {len(spread_by_seat[odd])} chips above it"
-                        f" ({_shown(spread_by_seat[odd])}), most"
-                        f" {tier.role} switches to {len(usual)} ({_shown(usual)}).",
-                        "Choose a number of uplinks of which a whole number of switches fills each chip.",
-                    )
+            usual = Counter(spread_by_seat.values()).most_common(1)[0][0]
+            odd = [seat for seat, spread in spread_by_seat.items() if spread != usual]
+            if odd:
+                spread = spread_by_seat[odd[0]]
+                yield Problem(
+                    (*tier.up.path, "links"),
+                    f"{fabric.seats[odd[0]].name} has uplinks to {len(spread)} chips above it ({_shown(spread)}), most"
+                    f" {tier.role} switches to {len(usual)} ({_shown(usual)}).",
+                    "Choose a number of uplinks of which a whole number of switches fills each chip.",
+                )
+
+
+def _has_directors(fabric: Fabric) -> bool:
+    return fabric.technology == "infiniband" and any(tier.model.chips is not None for tier in fabric.tiers)
 
 
 @rule("CW248", Severity.ERROR)
