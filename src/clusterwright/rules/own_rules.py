@@ -116,7 +116,7 @@ def _stopped(code: str, error: Exception, file: str) -> Finding:
         code=STOPPED,
         severity=Severity.ERROR,
         message=(
-            f"the rule {code} stopped on an error of its own, so that it judged nothing:"
+            f"the rule {code} stopped on an error of its own, so that it checked nothing:"
             f" {type(error).__name__}: {error}."
         ),
         hint="Fix the rule at this line.",

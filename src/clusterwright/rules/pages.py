@@ -55,10 +55,10 @@ class Example:
     kind: str = "yaml"
 
 
-_JUDGING = (
-    "An error hides no other finding: whatever it leaves readable is judged. A rule that would have to read what an"
-    " error leaves in doubt is named beside that error as not judged, in every format. Suppressing a finding changes"
-    " what is shown, never what is judged; errors that leave values in doubt, or no plan, cannot be suppressed."
+_CHECKING = (
+    "An error hides no other finding: lint checks everything that the error leaves readable. A rule that depends on a"
+    " value in doubt is listed beside that error as not judged, in every format. Suppressing a finding changes what is"
+    " shown, never what is checked; errors that leave values in doubt, or no plan, cannot be suppressed."
 )
 
 
@@ -91,7 +91,7 @@ def _ignoring(rule: LintRule) -> str:
         )
     if rule.severity == Severity.NOTE:
         return "It stands with every result that it bears on, and stops nothing."
-    return "Never: without the fix nothing that depends on this value can be judged or deployed."
+    return "Never: without the fix nothing that depends on this value can be checked or deployed."
 
 
 def index(rules: Iterable[LintRule]) -> str:
@@ -102,7 +102,7 @@ def index(rules: Iterable[LintRule]) -> str:
     ]
     head = "| code | severity | what is wrong | family |\n| --- | --- | --- | --- |"
     about = "What `clusterwright lint` looks for. `clusterwright explain CODE` prints a page."
-    return "\n".join(["# Rules", "", about, "", _JUDGING, "", head, *rows, ""])
+    return "\n".join(["# Rules", "", about, "", _CHECKING, "", head, *rows, ""])
 
 
 def _shortened(output: str) -> str:
