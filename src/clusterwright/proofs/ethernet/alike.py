@@ -146,26 +146,26 @@ def _of_kind(fabric: RoutedFabric, parts: _AlikeParts, number: int) -> Iterator[
     With the first kind come the columns of the routers above.
     """
     alike = parts.kinds[number]
-    chosen = {kind[0]: len(kind) for kind in parts.kinds} | {alike[0]: 1}
-    chosen |= {part: len(alike) - 1 for part in alike[1:2]}
-    rows = [at for at, part_number in enumerate(parts.part) if part_number == ABOVE or part_number in chosen]
+    # Of each kind the first part represents all, of this kind the second part represents all but the first.
+    represented = {kind[0]: len(kind) for kind in parts.kinds} | {alike[0]: 1}
+    represented |= {part: len(alike) - 1 for part in alike[1:2]}
+    rows = [router for router, part in enumerate(parts.part) if part == ABOVE or part in represented]
     part_fabric = cut(fabric, rows), np.array(rows)
-    stands_for = np.array([chosen.get(parts.part[at], 1) for at in rows])
-    row_of = {(parts.part[at], parts.place[at] if parts.part[at] != ABOVE else at): row for row, at in enumerate(rows)}
+    stands_for = np.array([represented.get(parts.part[router], 1) for router in rows])
+    places = [router if part == ABOVE else parts.place[router] for router, part in enumerate(parts.part)]
+    row_of = {(parts.part[router], places[router]): row for row, router in enumerate(rows)}
     stand_in: dict[int, int] = {}
     for kind in parts.kinds:
         stand_in.update(dict.fromkeys(kind, kind[0]))
     is_alike = np.isin(parts.part, alike)
 
     def rows_in(stands: dict[int, int]) -> Integers:
-        rows_found = []
-        for at, part_number in enumerate(parts.part):
-            place = at if part_number == ABOVE else parts.place[at]
-            rows_found.append(row_of[stands.get(part_number, ABOVE), place])
-        return np.array(rows_found)
+        part_and_place = zip(parts.part, places, strict=True)
+        return np.array([row_of[stands.get(part, ABOVE), place] for part, place in part_and_place])
 
     first = rows_in(stand_in), np.where(is_alike, 1, len(alike))
-    second = rows_in(stand_in | dict.fromkeys(alike, alike[-1 if len(alike) < 2 else 1])), is_alike * (len(alike) - 1)
+    second_part = alike[1] if len(alike) > 1 else alike[0]
+    second = rows_in(stand_in | dict.fromkeys(alike, second_part)), is_alike * (len(alike) - 1)
     columns = parts.columns.get(alike[0])
     if columns:
         yield _section(fabric, part_fabric, columns, stands_for, (first, second))

@@ -136,52 +136,57 @@ def _jobs(
 
 
 def least_share(
-    few: StandIns, failures: list[Failure], alike: Mapping[Failure, list[int]]
+    representatives: StandIns, failures: list[Failure], alike: Mapping[Failure, list[int]]
 ) -> tuple[float, tuple[int, int], int, list[tuple[int, int]]]:
     """The least remaining share, its leaf and failure, most racks cut off at once, and each rack cut off.
 
     ``alike`` has the failures of representatives, with the indexes of the represented ones. Racks have
     the index of their failure.
     """
-    uplinks = few.uplinks
+    uplinks = representatives.uplinks
     healthy = _shares(uplinks, [Failure()])[:, 0]
-    at_leaf = [failure for failure in alike if _is_leaf_cable(uplinks, failure)]
-    worst, where, cut_off = np.inf, (0, 0), 0
-    others: list[tuple[int, int]] = []
-    if at_leaf:
-        left = _after_leaf_cables(uplinks, [failure.links[0] for failure in at_leaf], healthy)
-        first = alike[at_leaf[int(left.argmin())]][0]
-        worst, where = float(left.min()), (_lower(few, failures[first]), first)
-        lost: list[int] = []
-        for column in np.flatnonzero(left <= 0).tolist():
-            lost.extend(alike[at_leaf[column]])
-        others += [(_lower(few, failures[index]), index) for index in sorted(lost)]
-        cut_off = int(bool(others))
-    rest = [failure for failure in alike if not _is_leaf_cable(uplinks, failure)]
+    leaf_cables = [failure for failure in alike if _is_leaf_cable(uplinks, failure)]
+    worst, where, most_cut_off = np.inf, (0, 0), 0
+    cut_off_by_leaf_cable: list[tuple[int, int]] = []
+    if leaf_cables:
+        remaining = _after_leaf_cables(uplinks, [failure.links[0] for failure in leaf_cables], healthy)
+        first = alike[leaf_cables[int(remaining.argmin())]][0]
+        worst, where = float(remaining.min()), (_lower(representatives, failures[first]), first)
+        cutting: list[int] = []
+        for column in np.flatnonzero(remaining <= 0).tolist():
+            cutting += alike[leaf_cables[column]]
+        cut_off_by_leaf_cable = [(_lower(representatives, failures[index]), index) for index in sorted(cutting)]
+        most_cut_off = int(bool(cutting))
+    other_failures = [failure for failure in alike if not _is_leaf_cable(uplinks, failure)]
     before = healthy[uplinks.leaves]
-    place = {int(leaf): row for row, leaf in enumerate(uplinks.leaves)}
-    cut: list[tuple[int, int]] = []
-    for start in range(0, len(rest), _AT_ONCE):
-        chunk = rest[start : start + _AT_ONCE]
-        left = _shares(uplinks, chunk)[uplinks.leaves] / np.maximum(before, 1e-9)[:, None]
-        left[before <= 0] = np.inf
+    row_of_leaf = {leaf: row for row, leaf in enumerate(uplinks.leaves.tolist())}
+    cut_off: list[tuple[int, int]] = []
+    for start in range(0, len(other_failures), _AT_ONCE):
+        chunk = other_failures[start : start + _AT_ONCE]
+        remaining = _shares(uplinks, chunk)[uplinks.leaves] / np.maximum(before, 1e-9)[:, None]
+        remaining[before <= 0] = np.inf
         for column, failure in enumerate(chunk):
-            left[[place[at] for at in failure.switches if at in place], column] = np.inf
-        for column in np.flatnonzero((left <= 0).any(axis=0)).tolist():
-            for at in alike[chunk[column]]:
-                leaves = few.like(uplinks.leaves[left[:, column] <= 0], failures[at])
-                cut_off = max(cut_off, len(leaves))
-                cut += [(leaf, at) for leaf in leaves]
-        if left.size and left.min() < worst:
-            worst = float(left.min())
-            firsts = ((alike[chunk[at]][0], left[:, at] == worst) for at in np.flatnonzero((left == worst).any(axis=0)))
-            where = min((few.like(uplinks.leaves[rows], failures[at])[0], at) for at, rows in firsts)
-    return round(worst, 4), where, cut_off, [*others, *sorted(cut)]
+            failed_rows = [row_of_leaf[switch] for switch in failure.switches if switch in row_of_leaf]
+            remaining[failed_rows, column] = np.inf
+        for column in np.flatnonzero((remaining <= 0).any(axis=0)).tolist():
+            for index in alike[chunk[column]]:
+                leaves = representatives.like(uplinks.leaves[remaining[:, column] <= 0], failures[index])
+                most_cut_off = max(most_cut_off, len(leaves))
+                cut_off += [(leaf, index) for leaf in leaves]
+        if remaining.size and remaining.min() < worst:
+            worst = float(remaining.min())
+            worst_cases = []
+            for column in np.flatnonzero((remaining == worst).any(axis=0)).tolist():
+                index = alike[chunk[column]][0]
+                leaves = representatives.like(uplinks.leaves[remaining[:, column] == worst], failures[index])
+                worst_cases.append((leaves[0], index))
+            where = min(worst_cases)
+    return round(worst, 4), where, most_cut_off, [*cut_off_by_leaf_cable, *sorted(cut_off)]
 
 
-def _lower(few: StandIns, failure: Failure) -> int:
+def _lower(representatives: StandIns, failure: Failure) -> int:
     """The lower switch of the only failed cable."""
-    return int(few.whole.low[failure.links[0]])
+    return int(representatives.whole.low[failure.links[0]])
 
 
 def _is_leaf_cable(uplinks: FabricUplinks, failure: Failure) -> bool:
@@ -217,9 +222,9 @@ def _shares(uplinks: FabricUplinks, failures: list[Failure]) -> Shares:
     for level in range(int(rank.max()), -1, -1):
         here = np.flatnonzero((rank == level) & ~uplinks.tops)
         reach = up[here] @ shares
-        place = {int(at): row for row, at in enumerate(here)}
+        row_of_switch = {switch: row for row, switch in enumerate(here.tolist())}
         for link, column in cut:
-            row = place.get(int(uplinks.low[link]))
+            row = row_of_switch.get(int(uplinks.low[link]))
             if row is not None:
                 reach[row, column] -= uplinks.gbps[link] * shares[uplinks.high[link], column]
         shares[here] = np.clip(reach / uplinks.down[here][:, None], 0, 1)

@@ -47,11 +47,12 @@ def _run(tree: RenderedTree) -> Verdict:
         outcome.unjudged = outcome.unjudged or why_uneven(subnet)
         short: list[Counterexample] = []
         promised = _promised(tree, subnet)
-        for title, cuts in (
-            ("a unit and all others", list(_unit_cuts(subnet, units))),
-            ("a unit and the next", list(_neighbours(subnet, units))),
-            ("two halves of the units", list(_halves(subnet, units))),
-        ):
+        cuts_by_title = {
+            "a unit and all others": list(_unit_cuts(subnet, units)),
+            "a unit and the next": list(_neighbours(subnet, units)),
+            "two halves of the units": list(_halves(subnet, units)),
+        }
+        for title, cuts in cuts_by_title.items():
             if not cuts:
                 continue
             outcome.tried += len(cuts)
@@ -94,7 +95,10 @@ def _halves(subnet: ManagedSubnet, units: Units) -> Iterator[_Cut]:
 
 
 def _unit_name(units: Units, unit: int) -> str:
-    return f"of {units.hosts[int(np.flatnonzero(units.unit == unit)[0])]}" if (units.unit == unit).any() else str(unit)
+    hosts = np.flatnonzero(units.unit == unit).tolist()
+    if not hosts:
+        return str(unit)
+    return f"of {units.hosts[hosts[0]]}"
 
 
 def _cut(subnet: ManagedSubnet, name: str, near: NDArray[np.bool_], far: NDArray[np.bool_]) -> _Cut:
@@ -130,12 +134,15 @@ def _beside(residual: csr_array, graph: csr_array, source: int, count: int) -> t
 
 def _narrow(subnet: ManagedSubnet, cut: _Cut, wanted: float) -> Counterexample:
     switches = subnet.fabric.switches
-    where = ", ".join(f"{links} links up from {switches[at].name}" for at, links in cut.beside)
-    return subnet.at_fabric(
-        switches[cut.beside[0][0]].line if cut.beside else 0,
+    message = (
         f"{cut.name}: {cut.links:,} links carry {cut.wanted:,} adapters, {cut.ratio:.4f} of full bandwidth where "
-        f"{wanted:.4f} is wanted" + (f"; the cut has {where}" if where else ""),
+        f"{wanted:.4f} is wanted"
     )
+    if not cut.beside:
+        return subnet.at_fabric(0, message)
+    adjacent = ", ".join(f"{links} links up from {switches[switch].name}" for switch, links in cut.beside)
+    first_switch, _ = cut.beside[0]
+    return subnet.at_fabric(switches[first_switch].line, f"{message}; the cut has {adjacent}")
 
 
 BISECTION = ProofCheck(

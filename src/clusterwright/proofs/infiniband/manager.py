@@ -43,7 +43,7 @@ from clusterwright.proofs.infiniband.manager_units import (
     unit_faults,
     unit_path,
 )
-from clusterwright.proofs.infiniband.option_meaning import FILES, OWN, STORAGE_FILE
+from clusterwright.proofs.infiniband.option_meaning import FILES, HIGHEST_PRIORITY, OWN, STORAGE_FILE
 from clusterwright.proofs.infiniband.subnet import FABRIC, KINDS, SUBNET_INTENT, has_subnet
 from clusterwright.proofs.tree import RenderedTree
 
@@ -113,7 +113,7 @@ def _run(tree: RenderedTree) -> Verdict:
         guids = frozenset(manager.guid for manager in group if manager.guid)
         for manager in group:
             counterexamples += _files(manager, guids)
-        counterexamples += [*_priorities(group), *_unlike(group)]
+        counterexamples += [*_priorities(group), *_differences(group)]
     if tree.declaration is not None:
         counterexamples += _too_few(tree.declaration, by_ports)
     facts = (
@@ -273,44 +273,59 @@ def _too_few(
 
 def _priorities(group: list[_Manager]) -> Iterator[Counterexample]:
     """Faults of priorities: managers have different ones, the highest possible, so that the master is determined."""
-    taken: dict[str, str] = {}
-    wanted = [str(15 - min(at, 15)) for at in range(len(group))]
+    device_by_priority: dict[str, str] = {}
+    priorities = [str(max(HIGHEST_PRIORITY - index, 0)) for index in range(len(group))]
     for manager in group:
         option = manager.options.get("sm_priority")
         if option is None:
-            continue  # said above
-        if option.value in taken and option.value != "0":
+            continue  # reported above
+        priority = option.value
+        if priority in device_by_priority and priority != "0":
+            device = device_by_priority[priority]
+            message = f"sm_priority {priority} is that of {device} too: the lower GUID decides who is master"
+            yield manager.at(manager.config, option.line, message)
+        elif priority not in priorities:
             message = (
-                f"sm_priority {option.value} is that of {taken[option.value]} too: the lower GUID decides who is master"
+                f"sm_priority {priority} is none of {', '.join(priorities)}, which {len(group)} managers share out"
             )
             yield manager.at(manager.config, option.line, message)
-        elif option.value not in wanted:
-            message = (
-                f"sm_priority {option.value} is none of {', '.join(wanted)}, which {len(group)} managers share out"
-            )
-            yield manager.at(manager.config, option.line, message)
-        taken.setdefault(option.value, manager.device)
+        device_by_priority.setdefault(priority, manager.device)
 
 
-def _unlike(group: list[_Manager]) -> Iterator[Counterexample]:
+def _differences(group: list[_Manager]) -> Iterator[Counterexample]:
     """Differences between a standby's files and the first manager's; a takeover would change the subnet."""
     first = group[0]
-    for other in group[1:]:
-        for name in sorted((first.options.keys() | other.options.keys()) - OWN):
-            mine, theirs = other.options.get(name), first.options.get(name)
-            if (mine.value if mine else None) != (theirs.value if theirs else None):
-                of_first = theirs.value if theirs is not None else "nothing"
-                here = mine.value if mine else "missing"
-                message = f"{name} is {here}, on {first.device} {of_first}: taking over changes it"
-                yield other.at(other.config, mine.line if mine else 0, message)
-        for name, path in {**other.named, FABRIC: other.cabling}.items():
-            one, two = first.file(path), other.file(path)
-            if one is None or two is None or one == two or (name in other.named and first.named.get(name) != path):
-                continue  # missing files and other names are reported above
-            pairs = zip(one.split("\n"), two.split("\n"), strict=False)
-            line = next((at for at, (a, b) in enumerate(pairs, 1) if a != b), min(one.count("\n"), two.count("\n")) + 1)
+    for standby in group[1:]:
+        yield from _option_differences(first, standby)
+        for name, path in {**standby.named, FABRIC: standby.cabling}.items():
+            if name in standby.named and first.named.get(name) != path:
+                continue  # another path is a difference of options
+            text, standby_text = first.file(path), standby.file(path)
+            if text is None or standby_text is None or text == standby_text:
+                continue  # missing files are reported above
             message = f"differs from the file of {first.device} from here on: taking over changes the subnet"
-            yield other.at(path, line, message)
+            yield standby.at(path, _first_difference(text, standby_text), message)
+
+
+def _option_differences(first: _Manager, standby: _Manager) -> Iterator[Counterexample]:
+    for name in sorted((first.options.keys() | standby.options.keys()) - OWN):
+        expected, option = first.options.get(name), standby.options.get(name)
+        expected_value = expected.value if expected is not None else "nothing"
+        if option is None:
+            message = f"{name} is missing, on {first.device} {expected_value}: taking over changes it"
+            yield standby.at(standby.config, 0, message)
+        elif expected is None or option.value != expected.value:
+            message = f"{name} is {option.value}, on {first.device} {expected_value}: taking over changes it"
+            yield standby.at(standby.config, option.line, message)
+
+
+def _first_difference(text: str, other: str) -> int:
+    """The first line, from 1, with a difference between two texts; the line after the shorter one's end."""
+    lines, other_lines = text.split("\n"), other.split("\n")
+    for number, (line, other_line) in enumerate(zip(lines, other_lines, strict=False), 1):
+        if line != other_line:
+            return number
+    return min(len(lines), len(other_lines))
 
 
 MANAGERS = ProofCheck(

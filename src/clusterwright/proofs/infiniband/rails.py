@@ -26,20 +26,21 @@ def _has_rails(tree: RenderedTree, subnet: ManagedSubnet, units: Units) -> bool:
 
     A fabric with one adapter a node has no rails.
     """
-    declaration = tree.declaration
-    fabric = (
-        declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters) if declaration is not None else None
-    )
-    if declaration is not None and fabric is not None:
-        is_meant = fabric in declaration.railed
-        name = declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters)
-        if is_meant and name is not None and name in declaration.subnets and declaration.subnets[name].is_plane:
-            return True  # a plane of one rail: an adapter of another rail would join two subnets
-    else:
-        of_one = (_rails_of(subnet, units)[subnet.leaves] > 0).sum(axis=1) == 1
-        is_meant = not len(subnet.leaves) or 2 * int(of_one.sum()) > len(subnet.leaves)
     # A fabric without nodes shows no rails; the missing nodes are a fault by themselves.
-    return is_meant and (len(units.rails) > 1 or not len(subnet.leaves))
+    can_have_rails = len(units.rails) > 1 or not len(subnet.leaves)
+    declaration = tree.declaration
+    fabric = None
+    if declaration is not None:
+        fabric = declaration.fabric_with(adapter.guid for adapter in subnet.fabric.adapters)
+    if declaration is None or fabric is None:
+        has_one_rail = (_rails_of(subnet, units)[subnet.leaves] > 0).sum(axis=1) == 1
+        return can_have_rails and (not len(subnet.leaves) or 2 * int(has_one_rail.sum()) > len(subnet.leaves))
+    if fabric not in declaration.railed:
+        return False
+    name = declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters)
+    planned = declaration.subnets.get(name) if name is not None else None
+    # In a plane of one rail, an adapter of another rail would join two subnets.
+    return can_have_rails or (planned is not None and planned.is_plane)
 
 
 def _run(tree: RenderedTree) -> Verdict:
@@ -59,9 +60,9 @@ def _run(tree: RenderedTree) -> Verdict:
             Fact("leaves, each of one rail", len(subnet.leaves)),
             Fact("units, each with its own leaf for every rail", int(units.unit.max(initial=-1)) + 1),
         ]
-        astray = set(_foreign_taps(subnet, units, table))
-        outcome.counterexamples += [_crossed(subnet, units, table, tap) for tap in sorted(astray)]
-        outcome.counterexamples += _strays(subnet, units, astray)
+        foreign_taps = set(_foreign_taps(subnet, units, table))
+        outcome.counterexamples += [_crossed(subnet, units, table, tap) for tap in sorted(foreign_taps)]
+        outcome.counterexamples += _other_units(subnet, units, foreign_taps)
         planes = list(_planes(subnet, units))
         outcome.facts += [Fact(f"switches of one rail at rank {rank}", count) for rank, count, _ in planes]
         for _, _, examples in planes:
@@ -93,19 +94,17 @@ def _crossed(subnet: ManagedSubnet, units: Units, table: Integers, tap: int) -> 
     )
 
 
-def _strays(subnet: ManagedSubnet, units: Units, astray: set[int]) -> Iterator[Counterexample]:
+def _other_units(subnet: ManagedSubnet, units: Units, foreign_taps: set[int]) -> Iterator[Counterexample]:
     """Cables of the right rail to another unit's leaf."""
     leaf = subnet.fabric.taps[units.taps, 1]
     home = units.home[units.host, units.rail]
     for tap in np.flatnonzero((home != leaf) & (home >= 0)).tolist():
-        if tap not in astray:
-            row = int(units.taps[tap])
-            wanted = subnet.fabric.switches[int(home[tap])].name
-            yield subnet.at_fabric(
-                int(subnet.fabric.taps[row, 4]),
-                f"{subnet.fabric.tap_name(row)}: the other nodes of the unit have rail "
-                f"{units.rails[units.rail[tap]]} on {wanted}",
-            )
+        if tap in foreign_taps:
+            continue
+        row = int(units.taps[tap])
+        rail, home_leaf = units.rails[units.rail[tap]], subnet.fabric.switches[int(home[tap])].name
+        message = f"{subnet.fabric.tap_name(row)}: the other nodes of the unit have rail {rail} on {home_leaf}"
+        yield subnet.at_fabric(int(subnet.fabric.taps[row, 4]), message)
 
 
 def _planes(subnet: ManagedSubnet, units: Units) -> Iterator[tuple[int, int, list[Counterexample]]]:

@@ -71,16 +71,18 @@ def _unfollowed(tree: RenderedTree, subnet: ManagedSubnet) -> str:
     if declaration is None:
         return ""
     name = declaration.subnet_with(adapter.guid for adapter in subnet.fabric.adapters)
-    asked = declaration.subnets.get(name) if name is not None else None
-    return asked.engine if asked is not None and asked.engine not in UP_DOWN_ENGINES else ""
+    planned = declaration.subnets.get(name) if name is not None else None
+    if planned is None or planned.engine in UP_DOWN_ENGINES:
+        return ""
+    return planned.engine
 
 
-def _engines(subnet: ManagedSubnet, asked: str) -> Iterator[Counterexample]:
+def _engines(subnet: ManagedSubnet, planned_engine: str) -> Iterator[Counterexample]:
     """Configured engines leaving up–down paths, except the spec's own."""
     option = subnet.options.get("routing_engine")
     engines = engines_of(subnet)
     for engine in engines:
-        if engine not in UP_DOWN_ENGINES | {NO_FALLBACK, asked}:
+        if engine not in UP_DOWN_ENGINES | {NO_FALLBACK, planned_engine}:
             yield subnet.at_config(option, f"the engine {engine} does not keep to up–down paths")
     # NVIDIA's subnet manager documents no such option.
     if subnet.is_open and NO_FALLBACK not in engines:
@@ -90,9 +92,9 @@ def _engines(subnet: ManagedSubnet, asked: str) -> Iterator[Counterexample]:
 def _ranks(subnet: ManagedSubnet, drained: Set[int] | None) -> Iterator[Counterexample]:
     """Faults of roots and ranks. ``drained`` are the chips drained by the spec, None for a folder."""
     switches = subnet.fabric.switches
-    for guid in sorted(subnet.roots.keys() & (drained or set())):
-        at = next(at for at, switch in enumerate(switches) if switch.guid == guid)
-        message = f"{switches[at].name} is a root, so that paths lead through it; the spec drains it"
+    name_by_guid = {switch.guid: switch.name for switch in switches}
+    for guid in sorted(subnet.roots.keys() & name_by_guid.keys() & (drained or set())):
+        message = f"{name_by_guid[guid]} is a root, so that paths lead through it; the spec drains it"
         yield Counterexample(device=subnet.device, file=subnet.roots_file, line=subnet.roots[guid], message=message)
     if not subnet.roots:
         yield Counterexample(
@@ -143,13 +145,16 @@ def _where(subnet: ManagedSubnet, switch: int) -> str:
 
 
 def _commonest(values: Integers) -> int:
-    return int(np.bincount(values[values >= 0]).argmax()) if (values >= 0).any() else -1
+    if not (values >= 0).any():
+        return -1
+    return int(np.bincount(values[values >= 0]).argmax())
 
 
 def _flat_links(subnet: ManagedSubnet) -> Integers:
     """Rows of links between two switches of one rank."""
     trunks = subnet.fabric.trunks
-    return np.flatnonzero((subnet.rank[trunks[:, 0]] == subnet.rank[trunks[:, 2]]) & (subnet.rank[trunks[:, 0]] >= 0))
+    near_rank, far_rank = subnet.rank[trunks[:, 0]], subnet.rank[trunks[:, 2]]
+    return np.flatnonzero((near_rank == far_rank) & (near_rank >= 0))
 
 
 def _unreachable(subnet: ManagedSubnet) -> tuple[int, list[Counterexample]]:
@@ -163,15 +168,12 @@ def _unreachable(subnet: ManagedSubnet) -> tuple[int, list[Counterexample]]:
     joined = ancestors @ ancestors.T > 0
     pairs = int((weights @ joined.astype(np.int64) @ weights - weights.sum()) // 2)
     counterexamples = []
-    for one in np.flatnonzero(~joined.all(axis=1)).tolist():
-        other = int(np.flatnonzero(~joined[one])[0])
-        here, there = subnet.fabric.switches[int(leaves[one])], subnet.fabric.switches[int(leaves[other])]
-        lost = int(weights[~joined[one]].sum())
-        counterexamples.append(
-            subnet.at_fabric(
-                here.line, f"no up–down path from {here.name} to {there.name}; {lost:,} adapters are out of its reach"
-            )
-        )
+    for near in np.flatnonzero(~joined.all(axis=1)).tolist():
+        far = int(np.flatnonzero(~joined[near])[0])
+        leaf, other_leaf = subnet.fabric.switches[int(leaves[near])], subnet.fabric.switches[int(leaves[far])]
+        lost = int(weights[~joined[near]].sum())
+        message = f"no up–down path from {leaf.name} to {other_leaf.name}; {lost:,} adapters are out of its reach"
+        counterexamples.append(subnet.at_fabric(leaf.line, message))
     return pairs, counterexamples
 
 
