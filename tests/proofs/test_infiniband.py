@@ -256,6 +256,25 @@ def test_a_drained_leaf_with_a_node_in_service(tmp_path: Path) -> None:
     assert "the spec drains leaf-s01-03" in example.message
 
 
+def test_a_drained_root_outside_the_cabling_is_no_switch(tmp_path: Path) -> None:
+    files, declaration = drained_unit(tmp_path)
+    guid = f"{min(declaration.drained_chips):016x}"
+    edited = []
+    for file in files:
+        text = file.content.decode()
+        if file.path == FABRIC:
+            text = text.replace(guid, "0" * 12 + "beef")
+        elif file.path == ROOTS:
+            text += f"0x{guid}\n"
+        edited.append(replace(file, source=text.encode()))
+    subject = tree_of(LAB, tuple(edited), declaration)
+    assert not any(
+        "so that paths lead" in example.message for example in verdict("ib-up-down", subject).counterexamples
+    )
+    messages = [example.message for example in verdict("ib-cabling", subject).counterexamples]
+    assert f"root 0x{guid} is no switch here" in messages
+
+
 # --- balance and bisection -------------------------------------------------------------------------------------------
 
 
