@@ -121,19 +121,20 @@ def _cut_off(
 ) -> Iterator[Counterexample]:
     """Failures cutting off adapters of other switches, or separating two working leaves."""
     weights = subnet.endpoints[subnet.leaves]
-    stranded = weights @ ((left <= 0) & ~gone[subnet.leaves])
+    is_cut_off = (left <= 0) & ~gone[subnet.leaves]
+    stranded = weights @ is_cut_off
     parted = _parted(subnet, failures)
     for column, failure in enumerate(failures):
         if stranded[column]:
-            example = int(np.flatnonzero((left[:, column] <= 0) & ~gone[subnet.leaves, column])[0])
-            leaf = subnet.fabric.switches[int(subnet.leaves[example])].name
+            first_row = int(np.flatnonzero(is_cut_off[:, column])[0])
+            leaf = subnet.fabric.switches[int(subnet.leaves[first_row])].name
             lost = int(stranded[column])
-            yield subnet.at_fabric(
-                failure.line, f"{failure.name} fails: {lost:,} adapters of other switches are cut off, as on {leaf}"
-            )
+            message = f"{failure.name} fails: {lost:,} adapters of other switches are cut off, as on {leaf}"
+            yield subnet.at_fabric(failure.line, message)
         elif column in parted:
-            one, other = (subnet.fabric.switches[at].name for at in parted[column])
-            yield subnet.at_fabric(failure.line, f"{failure.name} fails: {one} and {other} have no up–down path left")
+            leaf, other_leaf = (subnet.fabric.switches[switch].name for switch in parted[column])
+            message = f"{failure.name} fails: {leaf} and {other_leaf} have no up–down path left"
+            yield subnet.at_fabric(failure.line, message)
 
 
 def _parted(subnet: ManagedSubnet, failures: list[_Failure]) -> dict[int, tuple[int, int]]:

@@ -132,7 +132,9 @@ def _of_spec(wanted: DeclaredSubnet | None, *, is_open: bool) -> Mapping[str, Fi
     if wanted is None:
         return {}
     by_spec = "the spec wants otherwise"
-    engine = wanted.engine if not is_open or "no_fallback" in wanted.engine else f"{wanted.engine},no_fallback"
+    engine = wanted.engine
+    if is_open and "no_fallback" not in engine:
+        engine += ",no_fallback"
     fixed = {
         "subnet_prefix": Fixed(f"0x{wanted.prefix:016x}", "the subnet has another prefix than the spec's"),
         "routing_engine": Fixed(engine, by_spec),
@@ -196,7 +198,9 @@ def fixed_faults(options: Mapping[str, Option], fixed: Mapping[str, Fixed]) -> I
 
 def _normal(value: str) -> str:
     """A value in comparable form: numbers in decimal, other text without spaces."""
-    return str(int(value, 0)) if re.fullmatch(r"0x[0-9a-fA-F]+|0|[1-9][0-9]*", value) else value.replace(" ", "")
+    if re.fullmatch(r"0x[0-9a-fA-F]+|0|[1-9][0-9]*", value):
+        return str(int(value, 0))
+    return value.replace(" ", "")
 
 
 def free_faults(options: Mapping[str, Option], free: Mapping[str, Free]) -> Iterator[Fault]:
@@ -232,10 +236,8 @@ def _qos_faults(options: Mapping[str, Option], qos: DeclaredLanes) -> Iterator[F
             wanted = ",".join(f"{lane}:{weight}" for lane, weight in sorted(table.items())) or "no lane"
             yield line, f"{name} is {value}, the spec's classes want {wanted} and nothing for the other lanes"
         elif missing := sorted(({*qos.high, *qos.low}) - weights.keys()):
-            yield (
-                option.line if option else 0,
-                f"{name} leaves out lane {missing[0]}: opensm fills in a weight of its own",
-            )
+            line = option.line if option is not None else 0
+            yield line, f"{name} leaves out lane {missing[0]}: opensm fills in a weight of its own"
     limit = options.get("qos_high_limit")
     if limit is not None and qos.low and limit.value == "255":
         yield limit.line, "qos_high_limit 255: the high table sends without end, and the low one never"

@@ -99,16 +99,14 @@ def sharp_faults(text: str | None, wanted: DeclaredSubnet | None, has_sharp: boo
     if not has_sharp:
         yield 0, "the file is there, and SHARP is off"
     spec = wanted if wanted is not None and has_sharp else None
-    fixed = (
-        {}
-        if spec is None
-        else {
-            "ib_qpc_sl": Fixed(str(spec.sharp_level), "sums travel in another service level than the data"),
-            "max_trees_to_build": Fixed(str(len(spec.roots)), "there is not a tree for each root"),
-            "tree_radix": Fixed(str(spec.radix), "trees do not fit the switches' ports"),
-        }
-    )
-    free = {"fabric_update_interval": _PACE} | ({} if fixed else dict.fromkeys(_FIGURES, Free(0, 1 << 16, "")))
+    fixed: dict[str, Fixed] = {}
+    free = {"fabric_update_interval": _PACE}
+    if spec is None:
+        free |= dict.fromkeys(_FIGURES, Free(0, 1 << 16, ""))
+    else:
+        fixed["ib_qpc_sl"] = Fixed(str(spec.sharp_level), "sums travel in another service level than the data")
+        fixed["max_trees_to_build"] = Fixed(str(len(spec.roots)), "there is not a tree for each root")
+        fixed["tree_radix"] = Fixed(str(spec.radix), "trees do not fit the switches' ports")
     options: dict[str, Option] = {}
     for number, line in enumerate(text.split("\n"), 1):
         words = line.split(None, 1)

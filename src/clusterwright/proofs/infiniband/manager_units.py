@@ -12,7 +12,7 @@ BOOT = "etc/systemd/system/multi-user.target.d/91-opensm.conf"
 _FOLDER = "etc/opensm"
 _SCRIPT = "add-m-key.sh"
 # Lines without effect on the start.
-_FOR_PEOPLE = ("Description=",)
+_WITHOUT_EFFECT = ("Description=",)
 _PLAIN = (
     "[Unit]",
     "Before=network-online.target",
@@ -70,14 +70,15 @@ def _line_faults(text: str | None, wanted: tuple[str, ...]) -> Iterator[Fault]:
     if text is None:
         yield 0, "the file is missing: nothing starts the subnet manager"
         return
-    left = Counter(wanted)
+    missing = Counter(wanted)
     for number, line in enumerate(text.split("\n"), 1):
-        word = line.strip()
-        if not word or word.startswith(("#", ";", *_FOR_PEOPLE)):
+        setting = line.strip()
+        if not setting or setting.startswith(("#", ";", *_WITHOUT_EFFECT)):
             continue
-        if not left[word]:
-            yield number, f"{word} stands here, which nothing asks for" + (" twice" if word in wanted else "")
-        left[word] -= 1
-    for word, count in left.items():
+        if not missing[setting]:
+            twice = " twice" if setting in wanted else ""
+            yield number, f"{setting} stands here, which nothing asks for{twice}"
+        missing[setting] -= 1
+    for setting, count in missing.items():
         if count > 0:
-            yield 0, f"{word} is missing"
+            yield 0, f"{setting} is missing"

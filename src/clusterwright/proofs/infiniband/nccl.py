@@ -66,14 +66,18 @@ def _nodes(tree: RenderedTree) -> Mapping[str, DeclaredNccl | None]:
 
 
 def _files_of(tree: RenderedTree, device: str) -> _NodeFiles:
-    path = next((path for path in CONF_FILES if (device, path) in tree.files), NCCL)
-    has_unit = all((device, file) in tree.files for file in (UNIT, SCRIPT)) and _is_wanted(tree, device)
+    paths = [path for path in CONF_FILES if (device, path) in tree.files]
+    path = paths[0] if paths else NCCL
+    has_files = (device, UNIT) in tree.files and (device, SCRIPT) in tree.files
     return _NodeFiles(
-        path=path, conf=tree.text(device, path), partition=tree.text(device, NCCL_PARTITION), has_unit=has_unit
+        path=path,
+        conf=tree.text(device, path),
+        partition=tree.text(device, NCCL_PARTITION),
+        has_unit=has_files and _starts_at_boot(tree, device),
     )
 
 
-def _is_wanted(tree: RenderedTree, device: str) -> bool:
+def _starts_at_boot(tree: RenderedTree, device: str) -> bool:
     name = UNIT.rpartition("/")[2]
     drop_ins = (path for path in tree.paths if path.startswith(_WANTED_BY))
     return any(name in (tree.text(device, path) or "") for path in drop_ins)

@@ -106,10 +106,10 @@ def _classes(subnet: ManagedSubnet) -> Iterator[tuple[int, int, int, int, tuple[
 
 
 def _uneven_pair(subnet: ManagedSubnet, pair: tuple[int, int], distance: int, low: int, high: int) -> Counterexample:
-    one, other = (subnet.fabric.switches[int(subnet.leaves[at])] for at in pair)
-    return subnet.at_fabric(
-        one.line, f"{one.name} and {other.name} have {low} shortest paths of {distance} links, other such pairs {high}"
-    )
+    leaf, other_leaf = (subnet.fabric.switches[int(subnet.leaves[index])] for index in pair)
+    leaves = f"{leaf.name} and {other_leaf.name}"
+    message = f"{leaves} have {low} shortest paths of {distance} links, other such pairs {high}"
+    return subnet.at_fabric(leaf.line, message)
 
 
 def _load_ratio(subnet: ManagedSubnet) -> float:

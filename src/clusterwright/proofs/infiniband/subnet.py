@@ -63,8 +63,10 @@ class ManagedSubnet:
 
     def lack(self, *names: str) -> str:
         """The reason why a claim on the fabric and the files of these options is not proven; "" with all files."""
-        lacking = next((self.lacking[name] for name in (FABRIC, *names) if name in self.lacking), "")
-        return f"not proven, because {self.device}:/{lacking} is missing" if lacking else ""
+        for name in (FABRIC, *names):
+            if name in self.lacking:
+                return f"not proven, because {self.device}:/{self.lacking[name]} is missing"
+        return ""
 
     @property
     def config_file(self) -> str:
@@ -84,10 +86,10 @@ class ManagedSubnet:
     @cached_property
     def links(self) -> csr_array:
         """The number of links between two switches; symmetric."""
-        one, other = self.fabric.trunks[:, 0], self.fabric.trunks[:, 2]
+        near, far = self.fabric.trunks[:, 0], self.fabric.trunks[:, 2]
         count = len(self.fabric.switches)
-        ones = np.ones(2 * len(one))
-        return csr_array((ones, (np.append(one, other), np.append(other, one))), shape=(count, count))
+        ones = np.ones(2 * len(near))
+        return csr_array((ones, (np.append(near, far), np.append(far, near))), shape=(count, count))
 
     @cached_property
     def up(self) -> csr_array:
@@ -108,9 +110,9 @@ class ManagedSubnet:
     def carrying(self, taps: Mask) -> Mask:
         """For each switch, whether an adapter of ``taps`` is cabled to it or below it."""
         carries = np.bincount(self.fabric.taps[taps, 1], minlength=len(self.fabric.switches)) > 0
-        one, other = self.fabric.trunks[:, 0], self.fabric.trunks[:, 2]
+        near, far = self.fabric.trunks[:, 0], self.fabric.trunks[:, 2]
         for rank in range(int(self.rank.max(initial=0)), 0, -1):
-            for below, above in ((one, other), (other, one)):
+            for below, above in ((near, far), (far, near)):
                 climbing = (self.rank[below] == rank) & (self.rank[above] == rank - 1) & carries[below]
                 carries[above[climbing]] = True
         return carries
@@ -269,11 +271,11 @@ def hops_from(fabric: DiscoveredFabric, starts: Integers) -> Integers:
     """Each switch's distance from the nearest start in links between switches, -1 without a path."""
     hops = np.full(len(fabric.switches), -1, np.int64)
     hops[starts] = 0
-    one, other = fabric.trunks[:, 0], fabric.trunks[:, 2]
+    near, far = fabric.trunks[:, 0], fabric.trunks[:, 2]
     for depth in range(len(fabric.switches)):
         unreached = int((hops < 0).sum())
-        for near, far in ((one, other), (other, one)):
-            hops[far[(hops[near] == depth) & (hops[far] < 0)]] = depth + 1
+        for source, target in ((near, far), (far, near)):
+            hops[target[(hops[source] == depth) & (hops[target] < 0)]] = depth + 1
         if int((hops < 0).sum()) == unreached:
             break
     return hops

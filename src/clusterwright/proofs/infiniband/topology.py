@@ -56,12 +56,12 @@ def _faults(path: str, topology: TopologyCables, planned: frozenset[Ends] | None
     if planned is None:
         return
     for ends in sorted(topology.cables.keys() - planned):
-        yield path, topology.cables[ends], f"no cable is planned between {_told(ends)}"
+        yield path, topology.cables[ends], f"no cable is planned between {_phrase(ends)}"
     for ends in sorted(planned - topology.cables.keys()):
-        yield path, 0, f"the cable between {_told(ends)} is missing"
+        yield path, 0, f"the cable between {_phrase(ends)} is missing"
 
 
-def _told(ends: Ends) -> str:
+def _phrase(ends: Ends) -> str:
     return f"{ends[0]} {ends[1]} and {ends[2]} {ends[3]}"
 
 
