@@ -54,7 +54,7 @@ def picture(title: str, width: int, height: int, boxes: list[Box], lines: list[s
 
 
 def data_flow() -> str:
-    """One spec to devices, with what judges it on the way."""
+    """One spec to devices, with the checks on the way."""
     names = [
         ("spec", "what you write"),
         ("plan", "ports, cables, numbers"),
@@ -62,7 +62,7 @@ def data_flow() -> str:
         ("devices", "by Pulumi and Ansible"),
     ]
     top = [Box(10 + 210 * at, 20, name, below, 160) for at, (name, below) in enumerate(names)]
-    judges = [
+    checks = [
         Box(10, 120, "lint", "rules", 160),
         Box(220, 120, "report, inventory", "for people, programs", 160),
         Box(430, 120, "verify", "proofs from the text", 160),
@@ -70,7 +70,7 @@ def data_flow() -> str:
     ]
     along = [f"M{box.x + 160} 46H{box.x + 208}" for box in top[:-1]]
     down = [f"M{box.x + 80} 72V118" for box in top]
-    return picture("Data flows one way, and is judged at each stage", 810, 190, [*top, *judges], [], [*along, *down])
+    return picture("Data flows one way, and is checked at each stage", 810, 190, [*top, *checks], [], [*along, *down])
 
 
 def fabrics() -> str:

@@ -34,7 +34,7 @@ The extent of a test is one of three words:
 - `untried`: the text follows the vendor's documentation, and no program has read it.
 
 [CW176](rules/CW176.md) names each untried choice of your spec, and so does `verify`. Each `walked` and `checked` names
-a test; the [programs that the tests use](dev/judges.md) are listed too. The tables come from `pyproject.toml`,
+a test; the [programs that the tests use](dev/checks.md) are listed too. The tables come from `pyproject.toml`,
 `inventory/systems/`, `inventory/distributions/` and `inventory/choices/`.
 """
 
