@@ -124,9 +124,9 @@ def _jobs(
     """
     alike, firsts = failures
     for size in sizes:
-        left, case, unit = worst_job(size, alike)
-        facts.append(Fact(f"{name}: left for a job of {size.low:,} to {size.high:,} nodes", round(left, 4)))
-        if left == 0 and unit is not None and not may_end:
+        remaining, case, unit = worst_job(size, alike)
+        facts.append(Fact(f"{name}: left for a job of {size.low:,} to {size.high:,} nodes", round(remaining, 4)))
+        if remaining == 0 and unit is not None and not may_end:
             router = unit.uplinks.fabric.routers[int(unit.leaves[0])]
             message = (
                 f"racks of a job of {unit.nodes:,} nodes from here on no longer meet when "
@@ -201,10 +201,10 @@ def _after_leaf_cables(uplinks: FabricUplinks, links: list[int], healthy: Shares
     low, high = uplinks.low[links], uplinks.high[links]
     up = csr_array((uplinks.gbps, (uplinks.low, uplinks.high)), shape=(len(healthy), len(healthy)))
     reach = (up @ healthy)[low] - uplinks.gbps[links] * healthy[high]
-    left = np.clip(reach / uplinks.down[low], 0, 1) / np.maximum(healthy[low], 1e-9)
-    left[left < 1e-9] = 0
-    left[healthy[low] <= 0] = np.inf
-    return np.asarray(left)
+    remaining = np.clip(reach / uplinks.down[low], 0, 1) / np.maximum(healthy[low], 1e-9)
+    remaining[remaining < 1e-9] = 0
+    remaining[healthy[low] <= 0] = np.inf
+    return np.asarray(remaining)
 
 
 def _shares(uplinks: FabricUplinks, failures: list[Failure]) -> Shares:

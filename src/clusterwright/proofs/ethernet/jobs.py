@@ -135,7 +135,10 @@ def _least(reach: Floats) -> float:
     if bound >= 1 or float(reach.sum(axis=1).min()) <= bound + _NOTHING:  # one row is the least at every top
         return min(1.0, bound)
     rows = _different(reach)
-    return min(1.0, *(float(np.minimum(row, rows[at:]).sum(axis=1).min()) for at, row in enumerate(rows)))
+    least = 1.0
+    for index, row in enumerate(rows):
+        least = min(least, float(np.minimum(row, rows[index:]).sum(axis=1).min()))
+    return least
 
 
 def _different(rows: Floats) -> Floats:
@@ -210,12 +213,12 @@ def leaf_cables_after(unit: RoutedUnit, links: Integers) -> Floats:
     """``left_after`` for many single cables between a leaf and the switch above it, at once."""
     low, high = unit.row[unit.uplinks.low[links]], unit.row[unit.uplinks.high[links]]
     part = unit.uplinks.gbps[links] / unit.uplinks.down[unit.uplinks.low[links]]
-    hit = np.maximum(unit.reach[low] - part[:, None] * unit.share[high], 0)
-    left = np.full(len(links), unit.healthy)  # an upper bound, reached by pairs without the affected rack
+    affected = np.maximum(unit.reach[low] - part[:, None] * unit.share[high], 0)
+    remaining = np.full(len(links), unit.healthy)  # an upper bound, reached by pairs without the affected rack
     for row in _different(unit.reach):
-        left = np.minimum(left, np.minimum(hit, row).sum(axis=1))
-    left /= unit.healthy
-    return np.where(left > _NOTHING, left, 0.0)
+        remaining = np.minimum(remaining, np.minimum(affected, row).sum(axis=1))
+    remaining /= unit.healthy
+    return np.where(remaining > _NOTHING, remaining, 0.0)
 
 
 def upper_cables_after(unit: RoutedUnit, low: int, links: Integers) -> Floats:
@@ -224,20 +227,20 @@ def upper_cables_after(unit: RoutedUnit, low: int, links: Integers) -> Floats:
     Only for a switch without load from other inner switches: nothing but its own share and its leaves' changes.
     """
     uplinks, row = unit.uplinks, unit.row
-    at, high = int(row[low]), row[uplinks.high[links]]
-    weights = np.repeat(unit.above[at][None, :], len(links), axis=0)
+    switch, high = int(row[low]), row[uplinks.high[links]]
+    weights = np.repeat(unit.above[switch][None, :], len(links), axis=0)
     weights[np.arange(len(links)), high] -= uplinks.gbps[links] / uplinks.down[low]
-    changes = _capped(weights @ unit.share) - unit.share[at]
-    hit = unit.below[:, at] != 0
+    changes = _capped(weights @ unit.share) - unit.share[switch]
+    uses_switch = unit.below[:, switch] != 0
     # Each row with its fraction going to that switch, as only this fraction changes.
-    hit_rows = _different(np.column_stack((unit.reach[hit], unit.below[hit, at])))
-    after = [np.maximum(row[:-1] + row[-1] * changes, 0) for row in hit_rows]
-    left = np.full(len(links), unit.healthy)  # an upper bound, reached by pairs not using the switch
+    affected_rows = _different(np.column_stack((unit.reach[uses_switch], unit.below[uses_switch, switch])))
+    after = [np.maximum(row[:-1] + row[-1] * changes, 0) for row in affected_rows]
+    remaining = np.full(len(links), unit.healthy)  # an upper bound, reached by pairs not using the switch
     for number, rows in enumerate(after):
-        for others in (*after[number:], *_different(unit.reach[~hit])):
-            left = np.minimum(left, np.minimum(rows, others).sum(axis=1))
-    left /= unit.healthy
-    return np.where(left > _NOTHING, left, 0.0)
+        for other_rows in (*after[number:], *_different(unit.reach[~uses_switch])):
+            remaining = np.minimum(remaining, np.minimum(rows, other_rows).sum(axis=1))
+    remaining /= unit.healthy
+    return np.where(remaining > _NOTHING, remaining, 0.0)
 
 
 def _by_case(failed: Iterable[tuple[int, ...]]) -> Integers:
@@ -263,20 +266,24 @@ def worst_job(sizes: JobSize, failures: list[Failure]) -> tuple[float, int, Rout
         is_inside = (row[low] >= 0) & (row[high] >= 0)
         is_simple = is_inside & (rank[low] == 0) & (size[links[:, 0]] == 1)
         if is_simple.any():
-            left = leaf_cables_after(unit, links[is_simple, 1])
-            if left.min() < worst[0]:
-                worst = float(left.min()), int(links[is_simple, 0][int(left.argmin())]), unit
+            remaining_by_cable = leaf_cables_after(unit, links[is_simple, 1])
+            if remaining_by_cable.min() < worst[0]:
+                case = int(links[is_simple, 0][int(remaining_by_cable.argmin())])
+                worst = float(remaining_by_cable.min()), case, unit
         is_single = is_inside & ~is_simple & (size[links[:, 0]] == 1) & (rank[high] == unit.level)
-        left_by_case: dict[int, float] = {}
-        for at in np.unique(low[is_single]).tolist():
-            if not unit.above[:, row[at]].any():
-                own_links = links[is_single & (low == at)]
-                left = upper_cables_after(unit, at, own_links[:, 1])
-                left_by_case |= zip(own_links[:, 0].tolist(), left, strict=True)
+        remaining_by_case: dict[int, float] = {}
+        for switch in np.unique(low[is_single]).tolist():
+            if unit.above[:, row[switch]].any():
+                continue
+            links_of_switch = links[is_single & (low == switch)]
+            remaining_by_cable = upper_cables_after(unit, switch, links_of_switch[:, 1])
+            remaining_by_case |= zip(links_of_switch[:, 0].tolist(), remaining_by_cable, strict=True)
         is_upper = (row[switches[:, 1]] >= 0) & (rank[switches[:, 1]] > 0)
         others = np.union1d(links[is_inside & ~is_simple, 0], switches[is_upper, 0])
         for case in others.tolist():
-            remaining = left_by_case[case] if case in left_by_case else left_after(unit, failures[case])
+            remaining = remaining_by_case.get(case)
+            if remaining is None:
+                remaining = left_after(unit, failures[case])
             if remaining is not None and remaining < worst[0]:
                 worst = float(remaining), case, unit
     return worst

@@ -29,14 +29,14 @@ def limit_faults(
     for way, edge_numbers in table.by_way():
         if way.out_of in announced:  # a fabric without announcements has no counts
             counts[edge_numbers] = announced[way.out_of][table.source[edge_numbers]]
-    seen: set[tuple[int, Mark]] = set()
-    for at in np.flatnonzero((most == 0) | (counts > most)).tolist():
-        edge, count = edges[at], int(counts[at])
+    reported_groups: set[tuple[int, Mark]] = set()
+    for index in np.flatnonzero((most == 0) | (counts > most)).tolist():
+        edge, count = edges[index], int(counts[index])
         session = edge.target_session
-        place = edge.target, session.group_mark
-        if place in seen:
+        group = edge.target, session.group_mark
+        if group in reported_groups:
             continue
-        seen.add(place)
+        reported_groups.add(group)
         router, neighbour = fabric.routers[edge.target], fabric.routers[edge.source].device
         if session.most_routes:
             message = f"ends the session with {neighbour} at {session.most_routes} routes, it announces {count}"

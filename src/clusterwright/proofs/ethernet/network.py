@@ -336,19 +336,20 @@ def _ranks(routers: list[Router], links: list[RoutedLink]) -> Integers:
         hosts[router.stem] += len(router.ports)
     members = Counter(router.stem for router in routers)
     for link in links:
-        one, other = routers[link.a].stem, routers[link.b].stem
-        beside.setdefault(one, set()).add(other)
-        beside.setdefault(other, set()).add(one)
-        hosts.subtract((one, other))
+        role_a, role_b = routers[link.a].stem, routers[link.b].stem
+        beside.setdefault(role_a, set()).add(role_b)
+        beside.setdefault(role_b, set()).add(role_a)
+        hosts.subtract((role_a, role_b))
     lowest = max(sorted(members), key=lambda stem: (hosts[stem], members[stem]))
     hops = {lowest: 0}
     queue = [lowest]
     for stem in queue:
-        for other in sorted(beside.get(stem, set()) - set(hops)):
-            hops[other] = hops[stem] + 1
-            queue.append(other)
+        for neighbour in sorted(beside.get(stem, set()) - set(hops)):
+            hops[neighbour] = hops[stem] + 1
+            queue.append(neighbour)
     ranks: dict[str, int] = {}
     for stem in sorted(hops, key=lambda stem: (hops[stem], -members[stem], stem)):
-        below = [ranks[other] for other in beside.get(stem, ()) if other in ranks and other != stem]
+        lower_roles = beside.get(stem, set()) & (ranks.keys() - {stem})
+        below = [ranks[role] for role in lower_roles]
         ranks[stem] = max(below, default=-1) + 1
     return np.array([ranks[router.stem] for router in routers], np.int64)

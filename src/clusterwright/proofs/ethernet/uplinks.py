@@ -84,7 +84,7 @@ def _units(fabric: RoutedFabric, low: Integers, high: Integers, tops: NDArray[np
     """The sizes of units by level; at the lowest, each switch is a unit with the nodes cabled to it."""
     size = len(fabric.routers)
     numbers: dict[str, int] = {}
-    cabled = [(at, numbers.setdefault(nic.device, len(numbers))) for nic, at in fabric.nics]
+    cabled = [(router, numbers.setdefault(nic.device, len(numbers))) for nic, router in fabric.nics]
     hosts = np.unique(np.array(cabled, np.int64).reshape(-1, 2), axis=0)
     units = [UnitSizes(np.ones(size, np.int64), np.bincount(hosts[:, 0], minlength=size))]
     is_rack = (fabric.rank == 0) & ~tops & (units[0].nodes > 0)
@@ -102,12 +102,13 @@ def _units(fabric: RoutedFabric, low: Integers, high: Integers, tops: NDArray[np
 def single_cables(uplinks: FabricUplinks) -> list[Failure]:
     """One failure for each pair of cabled switches, as parallel cables are equivalent."""
     pairs = uplinks.low * len(uplinks.fabric.routers) + uplinks.high
-    return [Failure(links=(int(at),)) for at in np.unique(pairs, return_index=True)[1]]
+    first_links = np.unique(pairs, return_index=True)[1].tolist()
+    return [Failure(links=(link,)) for link in first_links]
 
 
 def single_switches(uplinks: FabricUplinks) -> list[Failure]:
     """One failure for each switch."""
-    return [Failure(switches=(at,)) for at in range(len(uplinks.fabric.routers))]
+    return [Failure(switches=(switch,)) for switch in range(len(uplinks.fabric.routers))]
 
 
 def sampled_doubles(uplinks: FabricUplinks) -> list[Failure]:

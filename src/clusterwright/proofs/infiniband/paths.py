@@ -65,9 +65,9 @@ def _uneven_switches(subnet: ManagedSubnet) -> Iterator[Counterexample]:
     for here in _ranks(subnet):
         uplinks, parents = _shape(subnet, here)
         links, over = int(np.bincount(uplinks).argmax()), int(np.bincount(parents).argmax())
-        for at, uplink_count, spread in zip(here.tolist(), uplinks.tolist(), parents.tolist(), strict=True):
-            switch = subnet.fabric.switches[at]
-            to_each = subnet.up[[at]].data
+        for index, uplink_count, spread in zip(here.tolist(), uplinks.tolist(), parents.tolist(), strict=True):
+            switch = subnet.fabric.switches[index]
+            to_each = subnet.up[[index]].data
             if uplink_count != links or spread != over:
                 has = f"{switch.name} has {uplink_count} uplinks to {spread} switches"
                 message = f"{has}; most of its rank have {links} to {over}"
