@@ -15,15 +15,14 @@ from clusterwright.output.rendering import Rendering
 PAGE = Path(__file__).parents[2] / "docs/effects.md"
 SYSTEMS = ("eos", "fboss", "nvue", "sonic", "linux-switch", "linux-node")
 INTRODUCTION = """\
-# What a change does while it is applied
+# Effects of changes
 
-Look up here what a change of a file does to the device that runs it, by which steps it is brought about, and who says
-so. `preview` reads the same tables (`inventory/effects/`), the first row that fits counts, and you can correct a row
-without touching Python.
+Look up here the effect of a file's change on its device, the steps that apply it, and the source. `preview` reads the
+same tables (`inventory/effects/`). The first matching row applies. You can correct a row without changes in Python.
 
-`live`: links that are wanted afterwards stay up, and sessions too, or come back gracefully. `restart`: the device
-counts as away while its wave lasts. `reboot`: the device takes it when it boots. Patterns are regular expressions over
-whole paths and places; a place is a line, an object or a key, with what it stands in before it.
+`live`: links and sessions that remain in the new files stay up, or come back gracefully. `restart`: the device counts
+as absent during its wave. `reboot`: the change takes effect at the next boot. Patterns are regular expressions over
+whole paths and places; a place is a line, an object or a key, behind the sections that contain it.
 """
 
 

@@ -16,13 +16,13 @@ PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 NEEDED = ("ansible-core", "ansible-runner", "jinja2", "jsonschema", "pulumi", "pyyaml")
 
 INTRODUCTION = """\
-# Supported versions, and how far each was tried
+# Supported versions, and their tests
 
-Look up here which releases you can use, and how far the tests go with what clusterwright writes for them. Read this
-before you rely on a choice.
+Look up here which releases you can use, and the extent of the tests of the files rendered for them. Read this before
+you rely on a choice.
 
 - Which devices are supported? `clusterwright models` lists every switch and node model of the catalogue.
-- What differs between switch systems? [One table](ethernet.md#systems) compares them, and
+- How do switch systems differ? [One table](ethernet.md#systems) compares them, and
   `clusterwright explain systems` lists all limits.
 - How do you upgrade? See [clusterwright itself](install.md#upgrade), and
   [a switch's operating system](install.md#upgrade-a-switchs-operating-system), which is out of scope.

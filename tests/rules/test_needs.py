@@ -103,7 +103,7 @@ def test_the_page_shows_the_table_of_a_lab() -> None:
         for need in table(plan_of("lab-border"))
     )
     text = PAGE.read_text() if PAGE.is_file() else ""
-    head = "| who | asks whom | over | because | by | when |\n| --- | --- | --- | --- | --- | --- |\n"
+    head = "| client | server | port | reason | program | time |\n| --- | --- | --- | --- | --- | --- |\n"
     made = text.partition(head)[0] + head + "".join(f"| {' | '.join(row)} |\n" for row in rows)
     if REFRESH:
         PAGE.write_text(made)

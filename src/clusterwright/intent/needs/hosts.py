@@ -14,7 +14,7 @@ from clusterwright.spec.zone_reach import covers, fabric_around
 
 VAULT_PORT, KERBEROS_PORT, SSH_PORT = 8200, 88, 22
 SITE_PORTS = {"dns": ("udp", 53), "ntp": ("udp", 123), "syslog": ("tcp", 6514)}  # logs over TLS: RFC 5425
-WHY = {"dns": "it resolves names", "ntp": "it tells the time", "syslog": "it keeps logs"}
+WHY = {"dns": "it resolves names", "ntp": "it serves the time", "syslog": "it keeps logs"}
 _UNITS = {"dns": "systemd-resolved.service", "ntp": "chrony.service", "syslog": "rsyslog.service"}
 
 
@@ -144,7 +144,7 @@ def metrics(spec: ClusterSpec) -> Iterator[Need]:
         if asked is None:
             continue
         for who, whom in product(party_of(spec, asked.asked_by), party_of(spec, group.name)):
-            why, path = "it tells what its GPUs do", (*asked.path, "asked_by")
+            why, path = "it exports GPU metrics", (*asked.path, "asked_by")
             yield Need(
                 topic="metrics",
                 who=who,
@@ -189,11 +189,11 @@ def deployment(spec: ClusterSpec, group_of: Mapping[str, str]) -> Iterator[Need]
         for name in dict.fromkeys(group_of.get(node.device, "") for node in mesh.nodes):
             senders.extend(party_of(spec, name))
     if not senders:
-        senders = [Party("whoever deploys", None)]
+        senders = [Party("the deploying machine", None)]
     for group in imaged(spec):
         for whom in party_of(spec, group.name):
             for who in senders:
-                why, path = "it is given its files", (*group.path, "image")
+                why, path = "files are deployed to it", (*group.path, "image")
                 yield Need(
                     topic="deployment",
                     who=who,

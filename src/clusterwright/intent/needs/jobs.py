@@ -232,7 +232,7 @@ def kueue(spec: ClusterSpec) -> Iterator[Need]:
                 unit="kubelet.service",
                 path=scheduler.path,
             )
-            port, why = KUBELET_PORT, "it is asked for logs and shells of pods"
+            port, why = KUBELET_PORT, "it serves logs and shells of pods"
             yield Need(
                 topic="scheduler",
                 who=server,

@@ -48,7 +48,7 @@ def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Nee
     if site.aaa is not None:
         protocol, port = AAA_PORTS[site.aaa.protocol]
         for index, text in enumerate(site.aaa.servers):
-            path, why = (*site.aaa.path, "servers", index), "it says who operators are"
+            path, why = (*site.aaa.path, "servers", index), "it authenticates operators"
             yield Need(
                 topic="switches",
                 who=ports,
@@ -62,7 +62,7 @@ def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Nee
             )
     if spec.first_contact is not None:
         yield from _first_contact(spec, ports, spec.first_contact)
-    asked = [("tcp", SSH_PORT, "they are given their files", "ssh, Ansible", fabric.path)]
+    asked = [("tcp", SSH_PORT, "files are deployed to them", "ssh, Ansible", fabric.path)]
     asked.append(("tcp", HTTPS_PORT, "Redfish powers machines there, and eAPI answers", "BMCs, switches", fabric.path))
     if site.snmp is not None:
         asked.append(("udp", SNMP_PORT, "they are watched", "SNMP", site.snmp.path))
