@@ -24,7 +24,7 @@ from clusterwright.proofs.files import FILES
 from clusterwright.proofs.folder import read_folder
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.proofs.tree import rendering_of, tree_of
-from clusterwright.proofs.unread import UNREAD, left_by
+from clusterwright.proofs.unread import UNREAD, unread_text
 
 OPENSM = f"{MANAGER}/etc/opensm/opensm.conf"
 
@@ -258,9 +258,9 @@ def test_no_edit_of_a_host_is_passed_over(spec: str, tmp_path: Path) -> None:
     }
     readable = {place: file for place, file in tree.files.items() if place not in ends}
     told = {
-        (place.device, place.what.file)
+        (place.device, place.unread.file)
         for check in (FILES, *CHECKS)
-        for place in left_by(replace(tree, files=readable), frozenset({check.name}), check.kinds).places
+        for place in unread_text(replace(tree, files=readable), frozenset({check.name}), check.kinds).places
     }
     assert told - ends == edited - ends
 

@@ -190,7 +190,7 @@ def _check_proof(rendered: Rendered, check: ProofCheck, foretold: Collection[str
     elif not verdict.is_proven:
         _require(len(verdict.word) >= SHORTEST_REASON, f"{check.name} does not say why: {verdict.word!r}")
     added = rendered.plan.spec.extra_config
-    strange = [place for place in verdict.unread if not any(place.what.text in _said(each) for each in added)]
+    strange = [place for place in verdict.unread if not any(place.unread.text in _said(each) for each in added)]
     _require(not strange, f"{check.name}: readers do not know what writers write: {strange[:3]}")
 
 

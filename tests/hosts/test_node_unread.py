@@ -70,7 +70,7 @@ def test_a_line_that_nobody_reads_leaves_claims_about_nodes_not_proven(old: str,
         if check.name in NETWORKED and check.applies(subject):
             verdict = check.run(subject)
             assert not verdict.is_proven, check.name
-            assert text in [place.what.text for place in verdict.unread], check.name
+            assert text in [place.unread.text for place in verdict.unread], check.name
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_another_file_of_networkd_is_unread_as_a_whole(path: str) -> None:
     planted = RenderedTree(subject.cluster, {**subject.files, (NODE, path): added}, subject.declaration)
     verdict = next(check for check in CHECKS if check.name == "reachability").run(planted)
     assert not verdict.is_proven
-    assert [place.what.file for place in verdict.unread] == [path]
+    assert [place.unread.file for place in verdict.unread] == [path]
 
 
 UNITS = "etc/systemd/system"
@@ -116,7 +116,7 @@ def with_file(path: str, text: str) -> RenderedTree:
 def test_a_unit_that_nobody_knows_leaves_what_it_could_undo_not_proven(path: str, text: str) -> None:
     verdict = ISOLATION.run(with_file(path, text))
     assert not verdict.is_proven
-    assert [place.what.file for place in verdict.unread] == [path]
+    assert [place.unread.file for place in verdict.unread] == [path]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_what_tells_nccl_otherwise_leaves_classes_not_proven(path: str, text: st
     planted = RenderedTree(subject.cluster, {**subject.files, (NODE, path): added}, subject.declaration)
     verdict = next(check for check in CHECKS if check.name == "qos").run(planted)
     assert not verdict.is_proven
-    assert [place.what.file for place in verdict.unread] == [path]
+    assert [place.unread.file for place in verdict.unread] == [path]
     harmless = RenderedFile(NODE, "etc/profile.d/path.sh", "", lambda: "PATH=/bin\n")
     same = RenderedTree(subject.cluster, {**subject.files, (NODE, harmless.path): harmless}, subject.declaration)
     assert next(check for check in CHECKS if check.name == "qos").run(same).is_proven

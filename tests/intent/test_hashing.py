@@ -85,7 +85,7 @@ def test_an_algorithm_that_not_every_chip_takes_is_not_proven(algorithm: str) ->
 
     answer = judged(all_sonic(), other)
     assert not answer.is_settled
-    assert any("ecmp_hash_algorithm" in place.what.text for place in answer.unread)
+    assert any("ecmp_hash_algorithm" in place.unread.text for place in answer.unread)
 
 
 def test_one_type_for_all_is_refuted_with_its_line() -> None:

@@ -40,7 +40,7 @@ def test_a_line_that_no_reader_knows_leaves_every_claim_not_proven() -> None:
             assert f"{CTSW}:/{EOS}:" in verdict.word, name
             assert '"sand rate-limiter 5"' in verdict.word, name
         (place,) = verdict.unread
-        assert (place.device, place.what.text, place.because) == (CTSW, "sand rate-limiter 5", "")
+        assert (place.device, place.unread.text, place.because) == (CTSW, "sand rate-limiter 5", "")
 
 
 @pytest.mark.parametrize("spec", ["lab-roce", "lab-border", "lab-ib", "lab-sonic", "rsc", "ib-24k", "roce-24k"])

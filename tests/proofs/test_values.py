@@ -266,4 +266,4 @@ def test_a_value_that_a_spec_adds_is_one_that_somebody_vouches_for(overlay: str,
     verdict = links.run(JudgedTree(plan).whole)
     assert verdict.unjudged.startswith(word)
     assert bool(verdict.unjudged) == bool(word)
-    assert {place.what.text for place in verdict.unread} == {"PORT / Ethernet0 / index"}
+    assert {place.unread.text for place in verdict.unread} == {"PORT / Ethernet0 / index"}

@@ -109,7 +109,7 @@ def _answers(plan: Plan, spec: Path, observed: Path | None, node: str | None) ->
 def _text(cluster: str, answers: Sequence[Evidence], test_ids: Sequence[str]) -> str:
     lines = [f"{cluster}:"]
     for answer in answers:
-        count = f"{answer.cases.count:,} {answer.cases.what}"
+        count = f"{answer.cases.count:,} {answer.cases.name}"
         lines.append(f"  {answer.test.id} {answer.word}: {answer.claim} ({count}; from {answer.basis.value})")
         lines.extend(f"    {problem}" for problem in answer.problems)
         if answer.test.probe:

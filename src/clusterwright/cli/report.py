@@ -101,7 +101,7 @@ def _proven(plan: Plan) -> tuple[ProvenClaim, ...]:
             claim=check.claim,
             answer=verdict.word,
             cases=verdict.cases.count,
-            cases_are=verdict.cases.what,
+            cases_are=verdict.cases.name,
             open=(*map(str, verdict.counterexamples), *verdict.notes),
         )
         for check, verdict in prove(tree, CHECKS)

@@ -139,7 +139,7 @@ def _json(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) ->
                 "unjudged": verdict.unjudged,
                 "answer": verdict.word,
                 "cases": verdict.cases.count,
-                "cases_are": verdict.cases.what,
+                "cases_are": verdict.cases.name,
                 "facts": [{"name": fact.name, "value": fact.value} for fact in verdict.facts if not verdict.is_refuted],
                 "counterexamples": [
                     {
@@ -154,9 +154,9 @@ def _json(tree: RenderedTree, verdicts: Sequence[tuple[ProofCheck, Verdict]]) ->
                 "unread": [
                     {
                         "device": place.device,
-                        "file": f"/{place.what.file}",
-                        "line": place.what.line,
-                        "text": place.what.text,
+                        "file": f"/{place.unread.file}",
+                        "line": place.unread.line,
+                        "text": place.unread.text,
                         "because": place.because,
                     }
                     for place in verdict.unread

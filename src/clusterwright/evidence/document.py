@@ -60,7 +60,7 @@ def _document(answer: Evidence, spec_digests: Mapping[str, str], digests: _Diges
         "claim": answer.claim,
         "from": answer.basis.value,
         "cases": answer.cases.count,
-        "cases_are": answer.cases.what,
+        "cases_are": answer.cases.name,
         "problems": list(answer.problems),
         "not_checked": list(answer.not_checked),
         "probe": answer.test.probe,
@@ -70,7 +70,7 @@ def _document(answer: Evidence, spec_digests: Mapping[str, str], digests: _Diges
                 "claim": check.claim,
                 "answer": verdict.word,
                 "cases": verdict.cases.count,
-                "cases_are": verdict.cases.what,
+                "cases_are": verdict.cases.name,
                 "files": digests.count(check.kinds),
                 "sha256_of_files": digests.of_kinds(check.kinds),
             }

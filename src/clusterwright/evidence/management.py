@@ -64,7 +64,7 @@ def logging_evidence(
     proofs = [result for result in proofs if result[0] is MANAGEMENT]
     if not proofs:
         return
-    has_servers = any(managed.asked.get(LOGS) for managed in isolation.managed.values())
+    has_servers = any(managed.servers.get(LOGS) for managed in isolation.managed.values())
     unlogged = [] if has_servers else ["the spec names no log server"]
     yield _logged(
         SDN09_FAULTS,
@@ -157,8 +157,8 @@ def _management_network(
     shared: list[str] = []
     for fabric in plan.spec.fabrics:
         if fabric.name in fabrics:
-            others = [attach for attach in fabric.attach if not attach.is_management]
-            shared += [f"{fabric.name} also serves {attach.nodes} {attach.nics}" for attach in others]
+            attachments = [attach for attach in fabric.attach if not attach.is_management]
+            shared += [f"{fabric.name} also serves {attach.nodes} {attach.nics}" for attach in attachments]
     tenants: list[str] = []
     for zone in isolation.zones:
         if zone.kind == _TENANT_KIND:
@@ -238,11 +238,8 @@ def _tenants_to_bmcs(
     names = {zone.name for zone in tenants}
     flows = [flow for flow in isolation.flows if {flow.source, flow.target} & names]
     managed = _zones_on(isolation, fabrics)
-    problems = [
-        f"flow {flow.name} joins {flow.source} and {flow.target}"
-        for flow in flows
-        if {flow.source, flow.target} & managed
-    ]
+    joining = [flow for flow in flows if {flow.source, flow.target} & managed]
+    problems = [f"flow {flow.name} joins {flow.source} and {flow.target}" for flow in joining]
     return _bmc_pre_check(
         SEC12_TENANTS,
         problems,

@@ -120,12 +120,12 @@ class _SwitchLayers:
         return 2 if level == self._top and self._top > 1 else 1
 
     def _uppers(self, device: str) -> set[str]:
-        cables = self._plan.cables_of[device]
-        return {
-            cable.b.device
-            for cable in cables
-            if cable.fabric == self._fabric and cable.a.device == device and cable.in_service
-        }
+        uppers = set()
+        for cable in self._plan.cables_of[device]:
+            is_uplink = cable.fabric == self._fabric and cable.a.device == device
+            if is_uplink and cable.in_service:
+                uppers.add(cable.b.device)
+        return uppers
 
 
 def _nvlink_domains(plan: Plan, nodes: Sequence[Device], sample: Device) -> Evidence:

@@ -9,10 +9,11 @@ from typing import Any
 
 from clusterwright.and_more import and_more
 from clusterwright.facts.router import Mark, line_of
+from clusterwright.packets.phrases import count
 from clusterwright.plan.node_parts import kinds_of_part
 from clusterwright.proofs.reading import SwitchReading, read_together
 from clusterwright.proofs.tree import RenderedTree
-from clusterwright.proofs.unread import UnreadPlace, left_by
+from clusterwright.proofs.unread import UnreadPlace, unread_text
 from clusterwright.spec.fabric import Fabric
 from clusterwright.switches.readers import READERS, ROUTERS
 
@@ -55,7 +56,7 @@ class Counterexample:
 class Cases:
     """Number of things checked for a claim, with their name in the plural: 8,128 ``pairs of adapters``."""
 
-    what: str
+    name: str
     count: int
 
 
@@ -97,7 +98,7 @@ class Verdict:
             return REFUTED
         if self.unjudged:
             return self.unjudged
-        return "proven" if self.is_proven else f"nothing to prove: no {self.cases.what}"
+        return "proven" if self.is_proven else f"nothing to prove: no {self.cases.name}"
 
 
 def _nothing(_: RenderedTree) -> tuple[SwitchReading[Any], ...]:
@@ -163,8 +164,8 @@ class ProofCheck:
 
     def answers(self, tree: RenderedTree) -> bool:
         """Whether the claim covers parts of a tree, or parts with another owner or operating system."""
-        beyond = (self._other_systems(tree), self._provided(tree), self._left_out(tree))
-        return self.applies(tree) or any(beyond)
+        unchecked_parts = (self._other_systems(tree), self._provided(tree), self._left_out(tree))
+        return self.applies(tree) or any(unchecked_parts)
 
     def _left_out(self, tree: RenderedTree) -> dict[str, tuple[str, ...]]:
         """Nodes by part, for the parts read by the claim and managed by another owner."""
@@ -204,9 +205,9 @@ class ProofCheck:
 
     def _verdict(self, tree: RenderedTree) -> Verdict:
         """Verdict on the text known to readers."""
-        why_not = self.uncheckable(tree)
-        if why_not:
-            return Verdict((), (), Cases("files that can be checked", 0), unjudged=why_not)
+        reason = self.uncheckable(tree)
+        if reason:
+            return Verdict((), (), Cases("files that can be checked", 0), unjudged=reason)
         return self.check(tree)
 
     def run(self, tree: RenderedTree) -> Verdict:
@@ -222,33 +223,40 @@ class ProofCheck:
             verdict = self._verdict(tree)
         if tree.declaration is None and self.spec_only:
             verdict = replace(verdict, notes=(f"not checked without a spec: {self.spec_only}.", *verdict.notes))
-        left = left_by(tree, self.rests_on | {self.name}, self.checked_kinds)
-        missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds_in_folder]
-        others, left_out = self._other_systems(tree), self._left_out(tree)
-        provided = self._provided(tree)
-        if not left.places and not missing and not others and not provided and not left_out:
-            return verdict
-        somebody_elses = set(chain.from_iterable(left_out.values()))
-        refuting = tuple(
-            counterexample
-            for counterexample in verdict.counterexamples
-            if counterexample.device not in somebody_elses or self._stands_alone(tree, counterexample)
-        )
-        lack = f"not proven, because the folder lacks {and_more(missing, 3)}" if missing else ""
+        unread = unread_text(tree, self.rests_on | {self.name}, self.checked_kinds)
+        left_out = self._left_out(tree)
         reasons = (
             verdict.unjudged,
-            lack,
-            left.reason,
-            _not_checked(others),
-            _of_provider(provided),
-            _not_ours(left_out),
+            self._missing_files(tree),
+            unread.reason,
+            _other_systems_reason(self._other_systems(tree)),
+            _provider_reason(self._provided(tree)),
+            _other_owner_reason(left_out),
         )
         return replace(
             verdict,
-            counterexamples=refuting,
-            notes=(*verdict.notes, *left.notes),
-            unjudged="; ".join(reason for reason in reasons if reason),
-            unread=left.places,
+            counterexamples=self._refuting(tree, verdict.counterexamples, left_out),
+            notes=(*verdict.notes, *unread.notes),
+            unjudged="; ".join(filter(None, reasons)),
+            unread=unread.places,
+        )
+
+    def _missing_files(self, tree: RenderedTree) -> str:
+        """Reason for missing files of the folder; "" without any."""
+        missing = [f"{device}:/{path}" for (device, path), kind in tree.lacking.items() if kind in self.kinds_in_folder]
+        return f"not proven, because the folder lacks {and_more(missing, 3)}" if missing else ""
+
+    def _refuting(
+        self, tree: RenderedTree, counterexamples: tuple[Counterexample, ...], left_out: Mapping[str, tuple[str, ...]]
+    ) -> tuple[Counterexample, ...]:
+        """Counterexamples that hold regardless of parts of nodes with another owner."""
+        if not left_out:
+            return counterexamples
+        nodes = set(chain.from_iterable(left_out.values()))
+        return tuple(
+            counterexample
+            for counterexample in counterexamples
+            if counterexample.device not in nodes or self._stands_alone(tree, counterexample)
         )
 
     def _stands_alone(self, tree: RenderedTree, counterexample: Counterexample) -> bool:
@@ -257,15 +265,15 @@ class ProofCheck:
         return counterexample.file in self.standing_alone and place in tree.files
 
 
-def _not_checked(others: Mapping[str, str]) -> str:
+def _other_systems_reason(fabric_by_switch: Mapping[str, str]) -> str:
     """Reason for switches of another system; "" without such switches."""
-    if not others:
+    if not fabric_by_switch:
         return ""
-    count = f"{len(others):,} switch{'es' if len(others) > 1 else ''}"
-    return f"not checked: {count} of another system ({', '.join(sorted(set(others.values())))})"
+    fabrics = ", ".join(sorted(set(fabric_by_switch.values())))
+    return f"not checked: {count(len(fabric_by_switch), 'switch')} of another system ({fabrics})"
 
 
-def _of_provider(fabrics: list[str]) -> str:
+def _provider_reason(fabrics: list[str]) -> str:
     """Reason for fabrics of a provider; "" without such fabrics."""
     if not fabrics:
         return ""
@@ -273,14 +281,13 @@ def _of_provider(fabrics: list[str]) -> str:
     return f"not checked: {subject} the provider's"
 
 
-def _not_ours(left_out: Mapping[str, tuple[str, ...]]) -> str:
+def _other_owner_reason(left_out: Mapping[str, tuple[str, ...]]) -> str:
     """Reason for parts of nodes with another owner; "" without such parts."""
     if not left_out:
         return ""
     nodes = sorted(set(chain.from_iterable(left_out.values())))
-    count = f"{len(nodes):,} node{'s' if len(nodes) > 1 else ''}"
     parts = ", ".join(sorted(left_out))
-    return f"not checked: another owner manages {parts} of {count}, as {nodes[0]} (`takes`)"
+    return f"not checked: another owner manages {parts} of {count(len(nodes), 'node')}, as {nodes[0]} (`takes`)"
 
 
 def line_with(text: str, word: str) -> int:

@@ -87,11 +87,8 @@ class Declaration:
     @cached_property
     def unplugged(self) -> frozenset[tuple[str, str]]:
         """Device and port of every NIC and management port with a cable out of service."""
-        return frozenset(
-            (cable.a.device, cable.a.port)
-            for cable in self._plan.cables
-            if not cable.in_service and cable.a.side != "up"
-        )
+        stopped_cables = (cable for cable in self._plan.cables if not cable.in_service)
+        return frozenset((cable.a.device, cable.a.port) for cable in stopped_cables if cable.a.side != "up")
 
     @cached_property
     def accepted_unread(self) -> Mapping[str, Mapping[tuple[str | None, str], str]]:
@@ -106,11 +103,11 @@ class Declaration:
     @cached_property
     def accepted(self) -> Mapping[str, str]:
         """Reasons for accepting single points of failure, by fabric."""
-        return {
-            fabric.name: fabric.accepts_single_failures
-            for fabric in self._plan.spec.fabrics
-            if fabric.accepts_single_failures is not None
-        }
+        reasons = {}
+        for fabric in self._plan.spec.fabrics:
+            if fabric.accepts_single_failures is not None:
+                reasons[fabric.name] = fabric.accepts_single_failures
+        return reasons
 
     @cached_property
     def logins(self) -> Mapping[str, Accounts]:
@@ -257,11 +254,8 @@ class Declaration:
     @cached_property
     def single_mode(self) -> frozenset[tuple[str, str]]:
         """Device and port at the lower end of every single-mode cable between switches."""
-        return frozenset(
-            (cable.a.device, cable.a.port)
-            for cable in self._plan.cables
-            if cable.a.side == "up" and cable.medium == "smf"
-        )
+        uplinks = (cable for cable in self._plan.cables if cable.a.side == "up")
+        return frozenset((cable.a.device, cable.a.port) for cable in uplinks if cable.medium == "smf")
 
     @cached_property
     def nccl_nodes(self) -> Mapping[str, int]:

@@ -32,11 +32,8 @@ def switches_configured_elsewhere(plan: Plan) -> Mapping[str, str]:
 def switch_fabrics(plan: Plan) -> Mapping[str, Fabric]:
     """Ethernet fabric of each switch as the spec declares it."""
     fabrics = {fabric.name: fabric for fabric in plan.spec.fabrics if fabric.technology != "infiniband"}
-    return {
-        device.name: fabrics[device.fabric]
-        for device in plan.devices
-        if device.kind == "switch" and device.fabric in fabrics
-    }
+    switches = (device for device in plan.devices if device.kind == "switch")
+    return {switch.name: fabrics[switch.fabric] for switch in switches if switch.fabric in fabrics}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +117,11 @@ def ports_of_gpus(plan: Plan) -> Mapping[tuple[str, str, int], frozenset[str]]:
     routed = {fabric.name for fabric in plan.spec.fabrics if fabric.technology != "infiniband"}
     switch_at: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
     for cable in plan.cables:
-        if cable.fabric not in routed:
+        if cable.fabric not in routed or not cable.in_service:
             continue
         node = plan.by_name[cable.a.device]
         gpu = gpu_of.get((node.node_group, cable.a.port))
-        if gpu is not None and cable.in_service and node.image is not None:
+        if gpu is not None and node.image is not None:
             switch_at[cable.fabric, cable.a.device, gpu][cable.a.port] = cable.b.device
     return {key: frozenset(switches) for key, switches in switch_at.items() if len(set(switches.values())) > 1}
 

@@ -12,13 +12,9 @@ def nccl_profiles(plan: Plan) -> dict[str, int]:
     """Nodes with an NCCL profile, each with the profile's number."""
     profile_of_group = {}
     for number, profile in enumerate(plan.spec.nccl_profiles):
-        for group in profile.nodes:
-            profile_of_group[group] = number
-    return {
-        device.name: profile_of_group[device.node_group]
-        for device in plan.devices
-        if device.node_group in profile_of_group
-    }
+        profile_of_group.update(dict.fromkeys(profile.nodes, number))
+    nodes = (device for device in plan.devices if device.node_group in profile_of_group)
+    return {node.name: profile_of_group[node.node_group] for node in nodes}
 
 
 def library_environments(plan: Plan) -> dict[str, Mapping[str, str]]:

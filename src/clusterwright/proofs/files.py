@@ -52,18 +52,18 @@ def _check(tree: RenderedTree) -> Verdict:
 
 def _missing(tree: RenderedTree) -> Iterator[Counterexample]:
     """Missing files; a device without any file is reported once."""
-    there = {device for device, _ in tree.files}
+    present_devices = {device for device, _ in tree.files}
     absent: set[str] = set()
     files = Counter(device for device, _ in tree.lacking)
     for device, path in tree.lacking:
-        if device in there:
+        if device in present_devices:
             yield Counterexample(
                 device=device, file=path, line=0, message="the file is missing, and the spec renders it"
             )
         elif device not in absent:
             absent.add(device)
-            count = files[device]
-            message = f"nothing of the device is there; the spec renders this and {count - 1:,} more files for it"
+            more = files[device] - 1
+            message = f"nothing of the device is there; the spec renders this and {more:,} more files for it"
             yield Counterexample(device=device, file=path, line=0, message=message)
 
 

@@ -28,7 +28,7 @@ _IMAGES = ("image", "switch")  # folders of files shared by nodes, and by switch
 _IMAGE = re.compile(rf"(?:{'|'.join(_IMAGES)})/[^/]+")
 _OWN_FOLDER = ".clusterwright"  # state of deployments on a device
 # systemd reads a link in these folders as a dependency, by its name alone.
-_WISHES = re.compile(r"\.(?:wants|requires)/[^/]+$")
+_ENABLEMENT_LINK = re.compile(r"\.(?:wants|requires)/[^/]+$")
 # Python ends lines at these, devices do not: a check would read a line that no device reads.
 _ASCII_CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
 _CONTROLS = re.compile(b"[" + re.escape(_ASCII_CONTROLS) + b"]|\xc2\x85|\xe2\x80[\xa8\xa9]")
@@ -63,22 +63,22 @@ def read_folder(
     Raises TreeMismatch, naming the file, if one is missing, differs, is not listed, or is not a regular file of at most
     MOST_BYTES.
     """
-    there = dict(_listing(folder))
+    file_at = dict(_listing(folder))
     manifest = _manifest(folder)
     if manifest is None:
-        if not there and rendering is None:
+        if not file_at and rendering is None:
             raise TreeMismatch(
                 f"{folder}: has no {MANIFEST} of a rendered tree, and no files of devices as <device>/<path>. Name a "
                 "spec, or a folder that has."
             )
-        return _read_back(folder, there, declaration, rendering)
+        return _read_back(folder, file_at, declaration, rendering)
     cluster, groups, entries = manifest
-    there = {_owned(*place): file for place, file in there.items()}
+    file_at = {_owner_and_path(*place): file for place, file in file_at.items()}
     listed = {(owner, path) for owner, path, _, _ in entries}
     files_by_device: dict[str, dict[str, RenderedFile]] = defaultdict(dict)
     others: list[tuple[str, str]] = []
     for device, path, kind, digest in entries:
-        file, content = _listed_file(folder, there, (device, path), digest)
+        file, content = _listed_file(folder, file_at, (device, path), digest)
         if kinds is None or kind in kinds:
             read = _reader(file, content)
             # An image's text is read once for each of its members, so it is cached.
@@ -94,7 +94,7 @@ def read_folder(
         if rendering is not None:
             takers = [group for group in groups.get(device, [device]) if group == device or (group, path) not in listed]
             others += [(stranger, path) for stranger in rendering.strangers(takers, path, content)]
-    for place, (file, _) in there.items():
+    for place, (file, _) in file_at.items():
         if place not in listed:
             raise TreeMismatch(
                 f"{file}: {MANIFEST} does not list it. Render the spec again; what was read back from devices has no "
@@ -114,16 +114,16 @@ def read_folder(
 
 
 def _listed_file(
-    folder: Path, there: Mapping[tuple[str, str], tuple[Path, bool]], place: tuple[str, str], digest: str
+    folder: Path, file_at: Mapping[tuple[str, str], tuple[Path, bool]], place: tuple[str, str], digest: str
 ) -> tuple[Path, bytes]:
     """A file of the manifest with its content, checked against ``digest``. Raises TreeMismatch for a missing file."""
     device, path = place
     name = _shown(f"{device}/{path}")
     if ".." in (*device.split("/"), *path.split("/")) or path.startswith("/"):
         raise TreeMismatch(f"{folder / MANIFEST}: {name} lies outside the folder. Render the spec again.")
-    if place not in there:
+    if place not in file_at:
         raise TreeMismatch(f"{folder}/{name}: No such file, but the manifest lists it. Render the spec again.")
-    file, _ = there[place]
+    file, _ = file_at[place]
     content = _content(file)
     if hashlib.sha256(content).hexdigest() != digest:
         raise TreeMismatch(f"{file}: differs from the digest in {MANIFEST}. Render the spec again, edit no file.")
@@ -132,22 +132,22 @@ def _listed_file(
 
 def _read_back(
     folder: Path,
-    there: Mapping[tuple[str, str], tuple[Path, bool]],
+    file_at: Mapping[tuple[str, str], tuple[Path, bool]],
     declaration: Declaration | None,
     rendering: ExpectedTree | None,
 ) -> RenderedTree:
     files: dict[tuple[str, str], RenderedFile] = {}
     others: list[tuple[str, str]] = []
-    for (device, path), (file, is_wish) in there.items():
+    for (device, path), (file, is_enablement) in file_at.items():
         kind = rendering.kind(device, path) if rendering is not None else ""
         files[device, path] = RenderedFile(
             device=device,
             path=path,
             kind=kind,
-            read=cache(partial(_printed, path, file)) if not is_wish else str,
-            content=partial(_content, file) if not is_wish else bytes,
+            read=cache(partial(_printed, path, file)) if not is_enablement else str,
+            content=partial(_content, file) if not is_enablement else bytes,
         )
-        if rendering is not None and not is_wish and not rendering.has(device, path, _content(file)):
+        if rendering is not None and not is_enablement and not rendering.has(device, path, _content(file)):
             others.append((device, path))
     cluster = rendering.cluster if rendering is not None else _shown(folder.resolve().name)
     return RenderedTree(
@@ -169,24 +169,24 @@ def _listing(folder: Path) -> Iterator[tuple[tuple[str, str], tuple[Path, bool]]
             continue
         if device.name.startswith("."):
             continue
-        left = [device.path]
-        while left:
-            for entry in _entries(Path(left.pop())):
+        folders = [device.path]
+        while folders:
+            for entry in _entries(Path(folders.pop())):
                 path = os.path.relpath(entry.path, device.path)
                 if path == _OWN_FOLDER:
                     continue
                 mode = entry.stat(follow_symlinks=False).st_mode
-                is_wish = stat.S_ISLNK(mode) and _WISHES.search(path) is not None
+                is_enablement = stat.S_ISLNK(mode) and _ENABLEMENT_LINK.search(path) is not None
                 if stat.S_ISDIR(mode):
-                    left.append(entry.path)
-                elif stat.S_ISREG(mode) or is_wish:
-                    yield (device.name, path), (Path(entry.path), is_wish)
+                    folders.append(entry.path)
+                elif stat.S_ISREG(mode) or is_enablement:
+                    yield (device.name, path), (Path(entry.path), is_enablement)
                 else:
-                    what = "a link, and none is followed" if stat.S_ISLNK(mode) else "no regular file"
-                    raise TreeMismatch(f"{entry.path}: is {what}. Copy what it leads to, or leave it out.")
+                    kind = "a link, and none is followed" if stat.S_ISLNK(mode) else "no regular file"
+                    raise TreeMismatch(f"{entry.path}: is {kind}. Copy what it leads to, or leave it out.")
 
 
-def _owned(device: str, path: str) -> tuple[str, str]:
+def _owner_and_path(device: str, path: str) -> tuple[str, str]:
     """Owner of a file in a rendered tree, and the path on devices: images lie one folder deeper than devices."""
     if device not in _IMAGES:
         return device, path
@@ -236,16 +236,16 @@ def _decoded(file: Path, content: bytes) -> str:
     """Text of a file as devices read it. Raises VerifyError for bytes read differently by devices."""
     is_plain = content.isascii() and len(content.translate(None, _ASCII_CONTROLS)) == len(content)
     odd = None if is_plain else _CONTROLS.search(content)
-    at = odd.start() if odd is not None else -1
-    if at < 0:
+    position = odd.start() if odd is not None else -1
+    if position < 0:
         try:
             return content.decode()
         except UnicodeDecodeError as error:
-            at = error.start
-    line = content.count(b"\n", 0, at) + 1
+            position = error.start
+    line = content.count(b"\n", 0, position) + 1
     raise VerifyError(
-        f"{file}:{line}: the byte 0x{content[at]:02x} belongs into no UTF-8 text, so that devices may read other lines "
-        "than are read here. Write the file anew as UTF-8."
+        f"{file}:{line}: the byte 0x{content[position]:02x} belongs into no UTF-8 text, so that devices may read other"
+        " lines than are read here. Write the file anew as UTF-8."
     )
 
 

@@ -8,21 +8,21 @@ from dataclasses import fields, is_dataclass
 from clusterwright.proofs.declaration import Declaration
 
 
-def is_changed(part: str, was: Declaration, wanted: Declaration) -> bool:
+def is_changed(part: str, earlier: Declaration, later: Declaration) -> bool:
     """Whether two declarations differ in the property ``part``."""
-    return not _are_equal(getattr(was, part), getattr(wanted, part))
+    return not _are_equal(getattr(earlier, part), getattr(later, part))
 
 
-def _are_equal(one: object, other: object) -> bool:
+def _are_equal(first: object, second: object) -> bool:
     """Whether two values are equal; records are compared by field, even those with identity comparison."""
-    if one is other:
+    if first is second:
         return True
-    if type(one) is not type(other):
+    if type(first) is not type(second):
         return False
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_are_equal(value, other[key]) for key, value in one.items())
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_are_equal, one, other))
-    if is_dataclass(one):
-        return all(_are_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
-    return one == other
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return first.keys() == second.keys() and all(_are_equal(value, second[key]) for key, value in first.items())
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(map(_are_equal, first, second))
+    if is_dataclass(first):
+        return all(_are_equal(getattr(first, field.name), getattr(second, field.name)) for field in fields(first))
+    return first == second

@@ -6,7 +6,7 @@ Additional accounts and servers outside the spec are checked by `isolation`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
+from itertools import chain, product
 
 from clusterwright.and_more import and_more
 from clusterwright.facts.reader import (
@@ -32,14 +32,14 @@ from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.readers import READERS
 
-_ASKED = {
+_SENTENCES = {
     NAMES: "does not use {} as a name server",
     TIME: "does not use {} as a time server",
     LOGS: "does not send its log to {}",
     LOGINS: "does not use {} for logins",
 }
 _SPEC_ONLY = "which operators, servers and monitoring there should be"
-_LEFT = "not checked on switches: accounting, time-outs, locks, values of secrets."
+_UNCHECKED = "not checked on switches: accounting, time-outs, locks, values of secrets."
 
 
 def _check(tree: RenderedTree) -> Verdict:
@@ -55,16 +55,18 @@ def _check(tree: RenderedTree) -> Verdict:
             unjudged=f"not checked: only a spec sets {_SPEC_ONLY}",
         )
     counterexamples = (
-        *_unasked(tree, declared),
+        *_missing_servers(tree, declared),
         *_locked_out(tree, declared),
         *_unanswered(tree, declared),
     )
     facts = (
         Fact("switches", switches),
         Fact("operators", len(declared.logins)),
-        Fact("servers", sum(map(len, _asked_by_any(tree, declared).values()))),
+        Fact("servers", sum(map(len, _used_servers(tree, declared).values()))),
     )
-    return Verdict(facts=facts, counterexamples=counterexamples, cases=cases, notes=(*_notes(tree, declared), _LEFT))
+    return Verdict(
+        facts=facts, counterexamples=counterexamples, cases=cases, notes=(*_notes(tree, declared), _UNCHECKED)
+    )
 
 
 def _readable_switches(tree: RenderedTree, reader: SystemReader) -> Iterator[str]:
@@ -73,28 +75,25 @@ def _readable_switches(tree: RenderedTree, reader: SystemReader) -> Iterator[str
     return (device for device in tree.devices_with(reader.file) if device not in unread)
 
 
-def _unasked(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
+def _missing_servers(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Servers of the spec missing from a switch, or named there without effect."""
-    asked: dict[tuple[str, str], list[str]] = {}
+    used: dict[tuple[str, str], list[str]] = {}
     named: dict[tuple[str, str, str], tuple[str, int]] = {}
     servers = chain.from_iterable(part.servers for part in managed(tree))
     for device, file, server, is_relay in servers:
         if server.is_asked and not is_relay:
-            asked.setdefault((device, server.what), []).append(server.address)
+            used.setdefault((device, server.what), []).append(server.address)
         elif not is_relay:
             named[device, server.what, server.address] = (file, server.at)
     for reader in READERS:
-        for device in _readable_switches(tree, reader):
-            for what, sentence in _ASKED.items():
-                if what not in reader.manages:
-                    continue
-                for address in declared.managed[reader.system].unasked(what, asked.get((device, what), ())):
-                    file, at = named.get((device, what, address), (reader.file, None))
-                    line = 0 if at is None else line_at(tree, device, file, at)
-                    why = ", although this line names it" if line else ", the spec's server for that"
-                    yield Counterexample(
-                        device=device, file=file, line=line, message=f"the switch {sentence.format(address)}{why}"
-                    )
+        services = [service for service in _SENTENCES if service in reader.manages]
+        for device, service in product(_readable_switches(tree, reader), services):
+            for address in declared.managed[reader.system].missing_servers(service, used.get((device, service), ())):
+                file, position = named.get((device, service, address), (reader.file, None))
+                line = 0 if position is None else line_at(tree, device, file, position)
+                reason = "although this line names it" if line else "the spec's server for that"
+                message = f"the switch {_SENTENCES[service].format(address)}, {reason}"
+                yield Counterexample(device=device, file=file, line=line, message=message)
 
 
 def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
@@ -141,13 +140,13 @@ def _unanswered(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
         wanted = _watched(declared, reader.system)
         for device in tree.devices_with(reader.file):
             answer = answers.get((device, reader.file))
-            if answer is not None:
-                for at, name in _silent(answer, reader, wanted):
-                    line = line_at(tree, device, reader.file, at) if at > 0 else 0
-                    where = " at the management port" if device in declared.management else ""
-                    yield Counterexample(
-                        device=device, file=reader.file, line=line, message=f"{name} does not answer{where}"
-                    )
+            if answer is None:
+                continue
+            place = " at the management port" if device in declared.management else ""
+            for position, name in _silent(answer, reader, wanted):
+                line = line_at(tree, device, reader.file, position) if position > 0 else 0
+                message = f"{name} does not answer{place}"
+                yield Counterexample(device=device, file=reader.file, line=line, message=message)
 
 
 def _watched(declared: DeclaredIsolation, system: str) -> Mapping[str, int | None]:
@@ -162,48 +161,58 @@ def _watched(declared: DeclaredIsolation, system: str) -> Mapping[str, int | Non
     return wanted
 
 
-def _asked_by_any(tree: RenderedTree, declared: DeclaredIsolation) -> Mapping[str, frozenset[tuple[int, int]]]:
+def _used_servers(tree: RenderedTree, declared: DeclaredIsolation) -> Mapping[str, frozenset[tuple[int, int]]]:
     """Servers used by switches of any system, by service."""
-    asked: dict[str, frozenset[tuple[int, int]]] = {}
+    servers_by_service: dict[str, frozenset[tuple[int, int]]] = {}
     for reader in READERS:
         if not tree.devices_with(reader.file):
             continue
-        for what, servers in declared.managed[reader.system].asked.items():
-            asked[what] = asked.get(what, frozenset()) | servers
-    return asked
+        for service, servers in declared.managed[reader.system].servers.items():
+            servers_by_service[service] = servers_by_service.get(service, frozenset()) | servers
+    return servers_by_service
 
 
 def _silent(answers: Answers, reader: SystemReader, wanted: Mapping[str, int | None]) -> Iterator[Fault]:
-    yield from ((at, name) for at, name in answers.silent if name in wanted)
+    yield from (fault for fault in answers.silent if fault[1] in wanted)
     if isinstance(reader.services, Unsupported):
         return
     ports = {service.name: service.port for service in answers.services}
     for name, port in wanted.items():
-        if name in reader.manages and (name not in ports or port not in {None, ports[name]}):
+        answers_there = name in ports and port in {None, ports[name]}
+        if name in reader.manages and not answers_there:
             yield 0, name if port is None else f"{name} at port {port}"
+
+
+def _configured_services(tree: RenderedTree, declared: DeclaredIsolation) -> list[str]:
+    """Management services set in the spec."""
+    servers = _used_servers(tree, declared)
+    services = [service for service in _SENTENCES if servers.get(service)]
+    if any(login.has_password for login in declared.logins.values()):
+        services.append(PASSWORDS)
+    if declared.snmp_users:
+        services.append(SNMP)
+    if declared.collecting is not None:
+        services.append(GNMI)
+    return services
 
 
 def _notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """Notes on settings of the spec without a counterpart in a system's files."""
-    has_passwords = any(login.has_password for login in declared.logins.values())
-    asked = _asked_by_any(tree, declared)
-    wanted = [what for what in _ASKED if asked.get(what)]
-    wanted += [PASSWORDS] if has_passwords else []
-    wanted += [SNMP] if declared.snmp_users else []
-    wanted += [GNMI] if declared.collecting is not None else []
+    configured = _configured_services(tree, declared)
     for reader in READERS:
         switches = tree.devices_with(reader.file)
         if not switches:
             continue
         system = systems()[reader.system]
-        unmanaged = [what for what in wanted if what not in reader.manages]
+        unmanaged = [service for service in configured if service not in reader.manages]
         if unmanaged:
-            who = f"{count(len(switches), 'switch')} with {system.title}, as {switches[0]}"
-            yield f"not checked for {who}, whose files have no setting for it: {and_more(unmanaged, len(unmanaged))}."
+            subject = f"{count(len(switches), 'switch')} with {system.title}, as {switches[0]}"
+            services = and_more(unmanaged, len(unmanaged))
+            yield f"not checked for {subject}, whose files have no setting for it: {services}."
         for unheard in system.unheard:
             if declared.collecting is not None and unheard.said_by == "verify":
                 yield f"{system.title} does not get {unheard.key}: {unheard.reason}."
-        for values in declared.managed[reader.system].untold:
+        for values in declared.managed[reader.system].unsupported:
             yield f"{system.title} does not get all of {values}."
 
 

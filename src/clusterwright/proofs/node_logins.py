@@ -79,8 +79,8 @@ def _not_read(tree: RenderedTree, nodes: Mapping[str, Accounts | None]) -> str:
     installed = () if tree.declaration is None else sorted(tree.declaration.installed_by_others & nodes.keys())
     if not installed:
         return ""
-    who = f"{count(len(installed), 'node')} installed by another owner, as {installed[0]}"
-    return f"not checked: accounts, keys and services present before on {who}"
+    subject = f"{count(len(installed), 'node')} installed by another owner, as {installed[0]}"
+    return f"not checked: accounts, keys and services present before on {subject}"
 
 
 def _nodes(tree: RenderedTree) -> Mapping[str, Accounts | None]:
@@ -132,10 +132,10 @@ def _account_faults(made: Mapping[str, NodeAccount], wanted: Accounts) -> Iterat
 
 def _key_faults(keys: Mapping[str, str], wanted: Accounts) -> Iterator[Fault]:
     for planned in sorted(wanted, key=lambda account: account.name):
-        path, held = f"{KEYS}{planned.name}", read_keys(keys.get(planned.name, ""))
-        for key in sorted(held.keys() - planned.keys):
-            yield path, held[key], f"a key opens {planned.name} that none of its operators has"
-        if planned.keys - held.keys():
+        path, line_of_key = f"{KEYS}{planned.name}", read_keys(keys.get(planned.name, ""))
+        for key in sorted(line_of_key.keys() - planned.keys):
+            yield path, line_of_key[key], f"a key opens {planned.name} that none of its operators has"
+        if planned.keys - line_of_key.keys():
             yield path, 0, f"keys of operators do not open {planned.name}"
 
 
@@ -153,9 +153,10 @@ def _sshd_faults(text: str | None) -> Iterator[Fault]:
         return
     settings = read_sshd(text)
     for name, (value, otherwise) in _SSHD.items():
-        held, line = settings.get(name, ("", 0))
-        if held.lower() not in {value, *(_CLOSED if name == "permitrootlogin" else ())}:
-            yield SSHD, line, f"{name} is {held or 'left as it is'}: {otherwise}"
+        configured, line = settings.get(name, ("", 0))
+        accepted = _CLOSED if name == "permitrootlogin" else {value}
+        if configured.lower() not in accepted:
+            yield SSHD, line, f"{name} is {configured or 'left as it is'}: {otherwise}"
 
 
 NODE_LOGINS = ProofCheck(

@@ -80,9 +80,11 @@ def read_records(path: Path, public_key: Path) -> Records:
 def _pause(times: list[str]) -> tuple[int, str]:
     """Longest time between two records in seconds, with the time of the record before it."""
     read = [datetime.fromisoformat(time) for time in times]
-    pauses = [(int((later - earlier).total_seconds()), at) for at, (earlier, later) in enumerate(pairwise(read))]
-    pause, at = max(pauses, key=lambda pause: pause[0], default=(0, 0))
-    return pause, times[at]
+    pauses = []
+    for index, (earlier, later) in enumerate(pairwise(read)):
+        pauses.append((int((later - earlier).total_seconds()), index))
+    pause, index = max(pauses, key=lambda pause: pause[0], default=(0, 0))
+    return pause, times[index]
 
 
 def _check_signature(path: Path, number: int, entry: dict[str, Any], key: Ed25519PublicKey) -> None:

@@ -115,8 +115,8 @@ def rendering_of(
 
     For the sets of kinds see ExpectedTree.
     """
-    own_files = {(made.device, made.path): _planned(made) for made in artifacts}
-    shared = [(members, {made.path: _planned(made) for made in files}) for members, files in images]
+    own_files = {(artifact.device, artifact.path): _planned(artifact) for artifact in artifacts}
+    shared = [(members, {artifact.path: _planned(artifact) for artifact in files}) for members, files in images]
     wanted = frozenset(needed) if needed is not None else None
     return ExpectedTree(
         cluster=cluster,
@@ -127,12 +127,12 @@ def rendering_of(
     )
 
 
-def _planned(made: Artifact) -> PlannedFile:
+def _planned(artifact: Artifact) -> PlannedFile:
     return PlannedFile(
-        kind=made.kind,
-        sha256=made.sha256,
-        around_secrets=_around_secrets(made.content),
-        bare=_bare(made.path, made.content),
+        kind=artifact.kind,
+        sha256=artifact.sha256,
+        around_secrets=_around_secrets(artifact.content),
+        bare=_bare(artifact.path, artifact.content),
     )
 
 
@@ -254,8 +254,8 @@ class RenderedTree:
         others: dict[tuple[str, str], RenderedFile] = {}
         for place, file in self.files.items():
             files_by_device.get(place[0], others)[place] = file
-        left = iter(files_by_device.values())
-        while part := list(islice(left, count)):
+        remaining = iter(files_by_device.values())
+        while part := list(islice(remaining, count)):
             yield replace(self, files=dict(chain.from_iterable(files.items() for files in part)))
         yield replace(self, files=others)
 

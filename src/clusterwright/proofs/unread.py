@@ -45,12 +45,12 @@ class UnreadPlace(NamedTuple):
 
     device: str
     kind: str
-    what: Unread
+    unread: Unread
     because: str
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class UnreadText:
     """Text not read by a check: a reason for an open claim, "" without one, and notes."""
 
     places: tuple[UnreadPlace, ...]
@@ -59,8 +59,8 @@ class Left:
     def reason(self) -> str:
         """Reason for an open claim, with the first places of the different texts."""
         open_places = [place for place in self.places if not place.because]
-        unknown = [place for place in open_places if not place.what.differs]
-        differing = [place for place in open_places if place.what.differs]
+        unknown = [place for place in open_places if not place.unread.differs]
+        differing = [place for place in open_places if place.unread.differs]
         reasons = []
         if unknown:
             reasons.append(f"no reader knows {and_more(_in_words(unknown), _SHOWN, '; ')}")
@@ -82,15 +82,15 @@ class Left:
         )
 
 
-def left_by(tree: RenderedTree, checks: frozenset[str], kinds: frozenset[str]) -> Left:
+def unread_text(tree: RenderedTree, checks: frozenset[str], kinds: frozenset[str]) -> UnreadText:
     """Unread text that could affect these checks, in files of these ``kinds`` or of no known kind."""
-    return Left(
-        tuple(
-            place
-            for place in (*_places(tree), *_unreadable(tree), *_left_open(tree))
-            if (not place.kind or place.kind in kinds) and (not place.what.claims or checks & place.what.claims)
-        )
-    )
+    places = []
+    for place in (*_places(tree), *_unreadable(tree), *_left_open(tree)):
+        is_read = not place.kind or place.kind in kinds
+        claims = place.unread.claims
+        if is_read and (not claims or checks & claims):
+            places.append(place)
+    return UnreadText(tuple(places))
 
 
 def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
@@ -98,7 +98,7 @@ def _unreadable(tree: RenderedTree) -> Iterator[UnreadPlace]:
     for file, error in tree.unreadable.items():
         if tree.files.get((file.device, file.path)) is file:  # derived trees share these results
             yield UnreadPlace(
-                device=file.device, kind=file.kind, what=Unread(file.path, 0, f"the whole file: {error}"), because=""
+                device=file.device, kind=file.kind, unread=Unread(file.path, 0, f"the whole file: {error}"), because=""
             )
 
 
@@ -108,38 +108,33 @@ def _left_open(tree: RenderedTree) -> Iterator[UnreadPlace]:
         if tree.files.get((device, file.path)) is not file:  # derived trees share these results
             continue
         for error, claims in dict.fromkeys(errors):
-            what = Unread(file=file.path, line=0, text=error, claims=claims)
-            yield UnreadPlace(device=device, kind=file.kind, what=what, because="")
+            unread = Unread(file=file.path, line=0, text=error, claims=claims)
+            yield UnreadPlace(device=device, kind=file.kind, unread=unread, because="")
 
 
 @lru_cache(maxsize=4)
 def _places(tree: RenderedTree) -> tuple[UnreadPlace, ...]:
     accepted = tree.declaration.accepted_unread if tree.declaration is not None else {}
     places: list[UnreadPlace] = []
-    for device, path, left in chain(_of_switches(tree), _of_values(tree), _of_hosts(tree)):
-        if not left:
+    for device, path, unread_of_file in chain(_of_switches(tree), _of_values(tree), _of_hosts(tree)):
+        if not unread_of_file:
             continue
         reasons = accepted.get(device, {})
-        places += [
-            UnreadPlace(
-                device=device,
-                kind=tree.files[device, path].kind,
-                what=what,
-                because=_reason(reasons, path, what),
-            )
-            for what in left
-        ]
+        kind = tree.files[device, path].kind
+        for unread in unread_of_file:
+            because = _reason(reasons, path, unread)
+            places.append(UnreadPlace(device=device, kind=kind, unread=unread, because=because))
     places += _of_managers(tree)
     places += _others(tree)
     return tuple(places)
 
 
-def _reason(reasons: Mapping[tuple[str | None, str], str], path: str, what: Unread) -> str:
+def _reason(reasons: Mapping[tuple[str | None, str], str], path: str, unread: Unread) -> str:
     """The spec's reason for accepting a place, or an object around a value; "" without one."""
-    place = what.text
+    place = unread.text
     while place:
         reason = reasons.get((path, place)) or reasons.get((None, place), "")
-        if reason or not what.differs:
+        if reason or not unread.differs:
             return reason
         place = place.rpartition(BETWEEN)[0]
     return ""
@@ -150,8 +145,8 @@ def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
 
     Where no reader takes in every line (archives, files tried on a host alone), the claims made of the file are not
     proven. A program could undo any claim; anything else of a kind that no check reads leaves the folder itself
-    unproven. So do lines of a host's file that is read to its end which are no claim's business, yet decide how the
-    host works: the interface of a card, the settings of NCCL.
+    unproven. So do lines of a host's completely read file that belong to no claim, yet decide how the host works: the
+    interface of a card, the settings of NCCL.
     """
     if tree.rendering is None:
         return
@@ -161,22 +156,17 @@ def _others(tree: RenderedTree) -> Iterator[UnreadPlace]:
             continue
         if (kind and path in _READ_TO_THE_END) or path.startswith(NETWORKD_FOLDERS):
             if kind:
-                what = "the whole file: it differs from what the spec renders, in lines that no other claim is about"
-                yield UnreadPlace(
-                    device=device, kind="", what=Unread(file=path, line=1, text=what, claims=_FOLDER), because=""
-                )
+                text = "the whole file: it differs from what the spec renders, in lines that no other claim is about"
+                unread = Unread(file=path, line=1, text=text, claims=_FOLDER)
+                yield UnreadPlace(device=device, kind="", unread=unread, because="")
             continue
-        what = "differs from what the spec renders" if kind else "is none that the spec renders"
+        difference = "differs from what the spec renders" if kind else "is none that the spec renders"
         is_read = kind in tree.rendering.kinds
         is_data = bool(kind) and not is_read and not runs_programs(path)
         is_about_kind = is_read and not is_executed(path)
         claims = _FOLDER if is_data else frozenset[str]()
-        yield UnreadPlace(
-            device=device,
-            kind=kind if is_about_kind else "",
-            what=Unread(file=path, line=1, text=f"the whole file: it {what}", claims=claims),
-            because="",
-        )
+        unread = Unread(file=path, line=1, text=f"the whole file: it {difference}", claims=claims)
+        yield UnreadPlace(device=device, kind=kind if is_about_kind else "", unread=unread, because="")
 
 
 @lru_cache(maxsize=1 << 17)
@@ -198,10 +188,10 @@ def _of_values(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...
     """Values of switches' files different from the rendered ones and read by no fact."""
     if tree.plain is None:
         return
-    others = frozenset(tree.others)
+    different_files = frozenset(tree.others)
     for path in VALUES:
         for device in tree.devices_with(path):
-            if (device, path) in others or device in tree.plain.amended:
+            if (device, path) in different_files or device in tree.plain.amended:
                 yield device, path, tuple(_differing_values(tree, tree.plain, device, path))
 
 
@@ -210,7 +200,7 @@ def _differing_values(tree: RenderedTree, plain: PlainText, device: str, path: s
         return
     file = tree.files[device, path]
     text = file.read()
-    unknown = {what.text for what in unread_of(file)}
+    unknown = {unread.text for unread in unread_of(file)}
     try:
         differing = tuple(dict.fromkeys(plain.differing(device, path, text)))
     except (ValueError, TypeError, AttributeError, RecursionError):
@@ -239,8 +229,8 @@ def _of_managers(tree: RenderedTree) -> Iterator[UnreadPlace]:
     """Unknown options of subnet managers."""
     for device, folder in places(tree):
         path = f"{folder}/{CONFIG}"
-        for what in options_unread(path, tree.text(device, path) or ""):
-            yield UnreadPlace(device=device, kind=tree.files[device, path].kind, what=what, because="")
+        for unread in options_unread(path, tree.text(device, path) or ""):
+            yield UnreadPlace(device=device, kind=tree.files[device, path].kind, unread=unread, because="")
 
 
 def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
@@ -248,17 +238,17 @@ def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]
     switches = frozenset(reader_by_switch(tree))
     of_logins = [path for path in tree.paths if path.startswith(LOGIN_FOLDERS) and not path.startswith(HOST_FOLDERS)]
     logins = [tree.files.get((device, path)) for path, device in product(of_logins, switches)]
-    left: dict[RenderedFile, tuple[Unread, ...]] = {}
+    unread_by_file: dict[RenderedFile, tuple[Unread, ...]] = {}
     for file in dict.fromkeys(tree.files.values()):  # an image's file is read once for all its members
         if file.path.startswith(HOST_FOLDERS):
-            left[file] = _host_unread(file)
+            unread_by_file[file] = _host_unread(file)
     for file in dict.fromkeys(filter(None, logins)):
-        left[file] = logins_unread(file.path, file.read())
-    with_unread = {file for file, unread in left.items() if unread}
+        unread_by_file[file] = logins_unread(file.path, file.read())
+    with_unread = {file for file, unread in unread_by_file.items() if unread}
     if with_unread:
         for (device, path), file in tree.files.items():
             if file in with_unread and (path.startswith(HOST_FOLDERS) or device in switches):
-                yield device, path, left[file]
+                yield device, path, unread_by_file[file]
     yield from _of_node_logins(tree, switches)
 
 
@@ -278,11 +268,11 @@ def _in_words(places: Iterable[UnreadPlace]) -> list[str]:
     """Each text once, with its first place and the number of other devices with it."""
     by_text: dict[str, list[UnreadPlace]] = {}
     for place in places:
-        by_text.setdefault(place.what.text, []).append(place)
+        by_text.setdefault(place.unread.text, []).append(place)
     phrases = []
     for text, with_text in by_text.items():
         first = with_text[0]
         others = len({place.device for place in with_text}) - 1
         more = f" (as on {others:,} more)" if others else ""
-        phrases.append(f'{first.device}:/{first.what.file}:{first.what.line}: "{text}"{more}')
+        phrases.append(f'{first.device}:/{first.unread.file}:{first.unread.line}: "{text}"{more}')
     return phrases

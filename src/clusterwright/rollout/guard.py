@@ -244,7 +244,7 @@ def _touched(kinds: frozenset[str], was: Declaration | None, wanted: Declaration
     """
     if was is None:
         return CHECKS
-    is_part_changed = cache(partial(is_changed, was=was, wanted=wanted))
+    is_part_changed = cache(partial(is_changed, earlier=was, later=wanted))
     touched = []
     for check in CHECKS:
         reads_a_file = not check.kinds.isdisjoint(kinds)

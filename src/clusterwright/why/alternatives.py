@@ -15,27 +15,29 @@ from clusterwright.spec.text.document import Path as Place
 from clusterwright.why.leaves import SchemaLeaf
 
 _NEAR = (1, -1, 2, -2, 10, -10)
+_NESTED = frozenset({"properties", "items", "required", "propertyNames", "additionalProperties"})
 
 
 def other_values(leaf: SchemaLeaf, value: Any, elsewhere: Iterable[Any]) -> Iterator[Any]:
     """Values other than ``value`` accepted by the schema at ``leaf``; ``elsewhere`` are values at it in specs."""
     accepts = _validator(leaf)
-    seen = [value]
+    values = [value]
     for candidate in _candidates(leaf.schema, value, list(elsewhere)):
-        if not any(_same(candidate, earlier) for earlier in seen) and accepts(candidate):
-            seen.append(candidate)
+        is_new = not any(_is_same(candidate, earlier) for earlier in values)
+        if is_new and accepts(candidate):
+            values.append(candidate)
             yield candidate
 
 
 def changed(document: Document, place: Place, value: Any, *, leaves_out: bool = False) -> Document:
     """``document`` with ``value`` at ``place``, or without its key with ``leaves_out``; positions stay."""
-    data = here = copy.copy(document.data)
+    data = section = copy.copy(document.data)
     for step in place[:-1]:
-        here[step] = here = copy.copy(here[step])  # shared beside the path: no document is changed in place
+        section[step] = section = copy.copy(section[step])  # shared beside the path: no document is changed in place
     if leaves_out:
-        del here[place[-1]]
+        del section[place[-1]]
     else:
-        here[place[-1]] = value
+        section[place[-1]] = value
     return replace(document, data=data)
 
 
@@ -43,12 +45,12 @@ def _candidates(schema: Any, value: Any, elsewhere: list[Any]) -> Iterator[Any]:
     if "enum" in schema:
         yield from schema["enum"]
     elif "oneOf" in schema:
-        for one in schema["oneOf"]:
-            yield from _candidates(one, value, elsewhere)
-            if "const" in one:
-                yield one["const"]
-            elif "minimum" in one:
-                yield one["minimum"] + 7
+        for alternative in schema["oneOf"]:
+            yield from _candidates(alternative, value, elsewhere)
+            if "const" in alternative:
+                yield alternative["const"]
+            elif "minimum" in alternative:
+                yield alternative["minimum"] + 7
     else:
         yield from _of_its_type(schema, value, elsewhere)
 
@@ -60,8 +62,8 @@ def _of_its_type(schema: Any, value: Any, elsewhere: list[Any]) -> Iterator[Any]
     elif isinstance(value, list):
         yield from _lists(value)
     elif isinstance(value, dict):
-        for left_out in value:
-            yield {key: item for key, item in value.items() if key != left_out}
+        for omitted_key in value:
+            yield {key: item for key, item in value.items() if key != omitted_key}
     elif isinstance(value, str):
         yield from elsewhere
         yield from _texts(value)
@@ -90,22 +92,25 @@ def _numbers(schema: Any, value: float) -> Iterator[Any]:
 def _texts(value: str) -> Iterator[str]:
     """The text with one of its last characters replaced by the next of its kind, then with one character more."""
     for index in range(len(value) - 1, max(len(value) - 12, -1), -1):
-        for letters in (string.digits, string.ascii_lowercase, string.ascii_uppercase):
-            if value[index] in letters:
-                following = letters[(letters.index(value[index]) + 1) % len(letters)]
-                yield value[:index] + following + value[index + 1 :]
+        following = _following(value[index])
+        if following:
+            yield value[:index] + following + value[index + 1 :]
     yield value + "x"
     yield value + "1"
 
 
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and one == other
+def _following(character: str) -> str:
+    """Next digit, or next ASCII letter of the same case; "" for other characters."""
+    for characters in (string.digits, string.ascii_lowercase, string.ascii_uppercase):
+        if character in characters:
+            return characters[(characters.index(character) + 1) % len(characters)]
+    return ""
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    return type(first) is type(second) and first == second
 
 
 def _validator(leaf: SchemaLeaf) -> Any:
-    plain = {
-        key: value
-        for key, value in leaf.schema.items()
-        if key not in {"properties", "items", "required", "propertyNames", "additionalProperties"}
-    }
-    return Draft202012Validator(plain).is_valid
+    schema = {key: value for key, value in leaf.schema.items() if key not in _NESTED}
+    return Draft202012Validator(schema).is_valid

@@ -37,7 +37,10 @@ class SchemaLeaf:
         """Places of a value at this leaf in ``data``."""
         reached: list[tuple[Place, Any]] = [((), data)]
         for step in self.path:
-            reached = [((*path, key), value) for path, here in reached for key, value in _children(here, step)]
+            children: list[tuple[Place, Any]] = []
+            for path, section in reached:
+                children += [((*path, key), value) for key, value in _children(section, step)]
+            reached = children
         return [path for path, _ in reached]
 
 
@@ -79,15 +82,16 @@ def resolved(schema: Schema, named: Schema) -> Schema:
         items = resolved(schema["then"]["items"], named)
         schema = {**schema, "then": {**schema["then"], "items": items}, "else": resolved(schema["else"], named)}
     if "oneOf" in schema and "properties" not in schema:
-        schema = {**schema, "oneOf": [resolved(one, named) for one in schema["oneOf"]]}
+        schema = {**schema, "oneOf": [resolved(alternative, named) for alternative in schema["oneOf"]]}
     return schema
 
 
-def _children(here: Any, step: str) -> Iterator[tuple[str | int, Any]]:
+def _children(section: Any, step: str) -> Iterator[tuple[str | int, Any]]:
     if step == ITEM:
-        yield from enumerate(here) if isinstance(here, list) else ()
-    elif isinstance(here, dict):
+        if isinstance(section, list):
+            yield from enumerate(section)
+    elif isinstance(section, dict):
         if step == ENTRY:
-            yield from here.items()
-        elif step in here:
-            yield step, here[step]
+            yield from section.items()
+        elif step in section:
+            yield step, section[step]

@@ -134,11 +134,10 @@ def explain(document: Document, selection: Selection) -> Explanation:
     changed_once: set[Place] = set()
     causes: dict[Place, Cause] = {}
     for index in range(ROUNDS):
-        round_of_changes = [
-            ValueChange(place, document.at(place), tried[index])
-            for place, tried in remaining.items()
-            if place not in causes and index < len(tried)
-        ]
+        round_of_changes = []
+        for place, values in remaining.items():
+            if place not in causes and index < len(values):
+                round_of_changes.append(ValueChange(place=place, value=document.at(place), tried=values[index]))
         for cause in search.causes(round_of_changes):
             causes[cause.place] = cause
         failed = set(search.take_failures())
@@ -228,10 +227,10 @@ class _Search:
             return None
 
     def _is_unaltered(self, rendered: tuple[RenderedLine, ...]) -> bool:
-        now = _signature(rendered)
+        signature = _signature(rendered)
         if self._is_single:
-            return all(now[line] >= count for line, count in self._wanted.items())
-        return now == self._wanted
+            return all(signature[line] >= count for line, count in self._wanted.items())
+        return signature == self._wanted
 
     def _after(self, rendered: tuple[RenderedLine, ...]) -> tuple[str, ...]:
         """New lines, most similar to the first original one first."""
@@ -256,13 +255,15 @@ def _alternatives(document: Document) -> dict[Place, tuple[Any, ...]]:
                 *islice(other_values(leaf, value, ()), MOST_CANDIDATES),
                 *other_values(leaf, value, elsewhere),
             )
-            alternatives[place] = _spread(tuple(other for other in candidates if _is_near(other, value)))
+            alternatives[place] = _spread(tuple(candidate for candidate in candidates if _is_near(candidate, value)))
     return {place: tried for place, tried in alternatives.items() if tried}
 
 
-def _is_near(other: Any, value: Any) -> bool:
+def _is_near(candidate: Any, value: Any) -> bool:
     """False for numbers making a plan much larger."""
-    return not isinstance(other, int) or not isinstance(value, int) or other <= 2 * value + 10
+    if not isinstance(candidate, int) or not isinstance(value, int):
+        return True
+    return candidate <= 2 * value + 10
 
 
 def _spread(candidates: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -288,10 +289,10 @@ def _signature(lines: Iterable[RenderedLine]) -> Counter[tuple[str, tuple[str, .
     return Counter((line.path, line.context, line.text) for line in lines)
 
 
-def _renamed(data: Any, name: str, other: str) -> Any:
+def _renamed(data: Any, name: str, new_name: str) -> Any:
     """The data with each occurrence of one text replaced by another."""
     if isinstance(data, dict):
-        return {key: _renamed(value, name, other) for key, value in data.items()}
+        return {key: _renamed(value, name, new_name) for key, value in data.items()}
     if isinstance(data, list):
-        return [_renamed(item, name, other) for item in data]
-    return other if data == name else data
+        return [_renamed(item, name, new_name) for item in data]
+    return new_name if data == name else data

@@ -60,7 +60,7 @@ def let_in(plan: Plan) -> dict[str, set[str]]:
     tree = tree_of(plan.name, Rendering(plan).of_kinds(kinds), Declaration(plan))
     found: dict[str, set[str]] = {name: set() for name in FIRST}
     for group in port_groups(tree, declared_of(plan)):
-        for each in group.filters() if group.what == HOSTS else ():
+        for each in group.filters() if group.kind == HOSTS else ():
             for name, packet in FIRST.items():
                 if passing(each.ruleset, each.direction, PacketSet((packet,))).packets:
                     found[name].add(each.device)

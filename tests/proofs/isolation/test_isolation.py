@@ -181,7 +181,7 @@ def refusal(subject: RenderedTree) -> str:
     """What is not known of a text: it leaves what the text decides open."""
     answer = verdict(subject)
     assert not answer.is_settled
-    return next(place.what.text for place in answer.unread if place.what.claims == {"isolation"})
+    return next(place.unread.text for place in answer.unread if place.unread.claims == {"isolation"})
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_a_nodes_filter_that_is_not_understood_leaves_its_own_pairs_open_alone()
     assert answer.is_refuted
     assert {example.device for example in answer.counterexamples} == {"gpu-p00r01n0"}
     (place,) = [place for place in answer.unread if place.device == "gpu-p00r00n0"]
-    assert place.what.claims == {"isolation"}
+    assert place.unread.claims == {"isolation"}
     assert any(note.startswith("no pair with compute is proven") for note in answer.notes)
     assert any(note.startswith("compute: enforced by hosts and edges (1 host)") for note in answer.notes)
 

@@ -108,7 +108,7 @@ def test_a_file_beside_those_that_are_read_is_unread(path: str) -> None:
     subject = tree(spec, device)
     added = RenderedFile(device, path, "fboss", lambda: "x\n")
     planted = RenderedTree(subject.cluster, {**subject.files, (device, path): added}, subject.declaration)
-    assert [place.what.file for place in ISOLATION.run(planted).unread] == [path]
+    assert [place.unread.file for place in ISOLATION.run(planted).unread] == [path]
 
 
 def test_an_account_that_the_spec_adds_by_hand_is_planned(tmp_path: Path) -> None:
@@ -170,10 +170,10 @@ def test_logins_by_radius_are_read_to_the_end(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", "site:\n  aaa: {protocol: radius, secret: radius-key}\n")
     files = [item for item in Rendering(plan).of_device(SWITCH[PAM][1]) if item.kind in KINDS]
     found = ISOLATION.run(tree_of(plan.name, files, Declaration(plan)))
-    assert not [place for place in found.unread if place.what.file == PAM]
+    assert not [place for place in found.unread if place.unread.file == PAM]
     (pam,) = (item for item in files if item.path == PAM)
     other = replace(pam, source=pam.content.replace(b"pam_radius_auth.so", b"pam_permit.so", 1))
     found = ISOLATION.run(tree_of(plan.name, [other if item is pam else item for item in files], Declaration(plan)))
-    assert [place.what.text for place in found.unread if place.what.file == PAM] == [
+    assert [place.unread.text for place in found.unread if place.unread.file == PAM] == [
         "auth       sufficient   pam_permit.so"
     ]

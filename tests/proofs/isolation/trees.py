@@ -86,4 +86,4 @@ def verdict(subject: RenderedTree) -> Verdict:
 def left_open(answer: Verdict, device: str) -> str:
     """What of a device's text could not be read, so that the claim is not proven."""
     assert not answer.is_settled
-    return "\n".join(place.what.text for place in answer.unread if place.device == device)
+    return "\n".join(place.unread.text for place in answer.unread if place.device == device)

@@ -47,19 +47,19 @@ class _EncryptionCheck:
     tree: RenderedTree
     counterexamples: list[Counterexample] = field(default_factory=list)
     clear: dict[str, str] = field(default_factory=dict)
-    held: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_PROMISES, 0))
+    kept: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_PROMISES, 0))
 
     def add_breach(self, promise: str, device: str, path: str, pattern: str, message: str) -> None:
         """Add a breach of ``promise``, at the first line matching ``pattern``; line 0 for something missing."""
         lines = (self.tree.text(device, path) or "").split("\n")
-        line = next((at for at, text in enumerate(lines, 1) if pattern and re.search(pattern, text)), 0)
+        line = next((number for number, text in enumerate(lines, 1) if pattern and re.search(pattern, text)), 0)
         self.counterexamples.append(
             Counterexample(device=device, file=path, line=line, message=f"{promise}: {message}")
         )
 
     def count(self, promise: str, before: int) -> None:
         """Count one more kept promise, unless counterexamples were added since ``before``."""
-        self.held[promise] += len(self.counterexamples) == before
+        self.kept[promise] += len(self.counterexamples) == before
 
 
 def applies(tree: RenderedTree) -> bool:
@@ -86,20 +86,23 @@ def run(tree: RenderedTree) -> Verdict:
         texts: set[tuple[str, object]] = set()
         for path, file in files_by_path.items():
             texts.add((path, file.read() if file.device == device else file))
-        alike = frozenset(texts), frozenset(protections.get(device, {}).items())
-        if alike not in sound:
-            breaches, held = len(check.counterexamples), dict(check.held)
-            mounts = {path: unit_of(check.tree.text(device, path) or "") for path in units}
-            _check_node(check, device, files_by_path, mounts)
-            if len(check.counterexamples) == breaches:
-                sound[alike] = {promise: count - held[promise] for promise, count in check.held.items()}
+        key = frozenset(texts), frozenset(protections.get(device, {}).items())
+        if key in sound:
+            for promise, count in sound[key].items():
+                check.kept[promise] += count
             continue
-        for promise, count in sound[alike].items():
-            check.held[promise] += count
+        breaches, kept = len(check.counterexamples), dict(check.kept)
+        mounts = {path: unit_of(check.tree.text(device, path) or "") for path in units}
+        _check_node(check, device, files_by_path, mounts)
+        if len(check.counterexamples) == breaches:
+            sound[key] = {promise: count - kept[promise] for promise, count in check.kept.items()}
     _check_links(check, frozenset(tree.devices_with(STARTUP)))
-    facts = tuple(Fact(f"{name} ({promise})", check.held[promise]) for promise, name in _PROMISES.items())
-    notes = tuple(f"{at} crosses the network in clear. The spec accepts it: {why}" for at, why in check.clear.items())
-    cases = Cases("mounts or links to encrypt", sum(check.held.values()))
+    facts = tuple(Fact(f"{name} ({promise})", check.kept[promise]) for promise, name in _PROMISES.items())
+    notes = tuple(
+        f"{mountpoint} crosses the network in clear. The spec accepts it: {reason}"
+        for mountpoint, reason in check.clear.items()
+    )
+    cases = Cases("mounts or links to encrypt", sum(check.kept.values()))
     return Verdict(facts, tuple(check.counterexamples), cases, notes=notes)
 
 
@@ -112,15 +115,17 @@ def _check_node(check: _EncryptionCheck, device: str, paths: Iterable[str], moun
     decrypted: set[str] = set()
     for path, unit in mounts.items():
         before = len(check.counterexamples)
-        if path in remote:
-            of_mount = {p: r for p, r in records.items() if r.get("mountpoint") == unit.get("Where")}
-            if not of_mount and _is_accepted(check, device, unit.get("Where", "")):
-                continue
-            decrypted.add(path)
-            _check_remote(check, device, path, unit, of_mount)
-        else:
+        if path not in remote:
             _check_local(check, device, path, unit)
-        check.count("P3" if path in remote else "P7", before)
+            check.count("P7", before)
+            continue
+        mountpoint = unit.get("Where")
+        mounted = {path: record for path, record in records.items() if record.get("mountpoint") == mountpoint}
+        if not mounted and _is_accepted(check, device, mountpoint or ""):
+            continue
+        decrypted.add(path)
+        _check_remote(check, device, path, unit, mounted)
+        check.count("P3", before)
     for path in sorted(known_paths):
         if path.startswith(UNITS) and ".mount.d/" in path:
             check.add_breach("P3", device, path, "", "a drop-in changes a mount unit after it was checked")
@@ -341,7 +346,7 @@ def _check_links(check: _EncryptionCheck, read: frozenset[str]) -> None:
             )
         for port in ports.get(device, ()):
             if port in macsec.ports:
-                check.held["P3"] += 1
+                check.kept["P3"] += 1
             else:
                 message = f"{port} carries frames in clear where the spec wants MACsec"
                 check.add_breach("P3", device, STARTUP, rf"^interface {re.escape(port)}$", message)

@@ -21,7 +21,7 @@ from clusterwright.proofs.ethernet.network import (
     without_cables,
 )
 from clusterwright.proofs.ethernet.port_lists import list_faults
-from clusterwright.proofs.session_authentication import unlike_asked
+from clusterwright.proofs.session_authentication import authentication_fault
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.spec.ethernet import SessionAuthentication
 from clusterwright.spec.hardware.systems import systems
@@ -194,7 +194,7 @@ def _unlike_spec(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[str
         lower = router if fabric.rank[edge.target] < fabric.rank[edge.source] else other
         if lower.role not in required:
             continue
-        fault = unlike_asked(session, required[lower.role])
+        fault = authentication_fault(session, required[lower.role])
         if fault:
             mark = session.auth_mark if session.authentication else session.group_mark
             yield router.device, router.bgp_file, mark, f"{other.device}, {shown(session.peer)}: {fault}"

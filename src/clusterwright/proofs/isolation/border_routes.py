@@ -6,6 +6,7 @@ Its policies and prefix lists are compared with the zones on either side.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from clusterwright.facts.reader import Unsupported
 from clusterwright.facts.router import (
@@ -29,7 +30,7 @@ from clusterwright.packets.ranges import EMPTY, Interval, Ranges, ranges
 from clusterwright.packets.values import addresses
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredBorder, DeclaredIsolation
-from clusterwright.proofs.session_authentication import unlike_asked
+from clusterwright.proofs.session_authentication import authentication_fault
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
@@ -49,7 +50,7 @@ def border_route_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iter
         for reader in READERS:
             if isinstance(reader.router, Unsupported) or (border.switch, reader.file) not in tree.files:
                 continue
-            router = reader.router(border.switch, lambda path, of=border.switch: tree.text(of, path) or "")  # type: ignore[misc]  # a bound default
+            router = reader.router(border.switch, partial(_text, tree, border.switch))
             if router is None:
                 yield Counterexample(
                     device=border.switch,
@@ -65,6 +66,10 @@ def border_route_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iter
                 )
 
 
+def _text(tree: RenderedTree, device: str, path: str) -> str:
+    return tree.text(device, path) or ""
+
+
 def _border(
     router: Router, border: DeclaredBorder, declared: DeclaredIsolation, *, is_drained: bool
 ) -> Iterator[_Fault]:
@@ -77,11 +82,9 @@ def _border(
     yield from _neighbour(session, border)
     if not is_drained:
         yield from _unoriginated(router, border, declared)
-    for name, what, wanted in (
-        (session.into, _LEARNT, border.prefixes),
-        (session.out_of, _ANNOUNCED, _inside(declared, border)),
-    ):
-        yield from _direction(router, session, name, border=border, what=what, wanted=wanted, is_drained=is_drained)
+    check = partial(_direction, router, session, border=border, is_drained=is_drained)
+    yield from check(session.into, exchange=_LEARNT, wanted=border.prefixes)
+    yield from check(session.out_of, exchange=_ANNOUNCED, wanted=_inside(declared, border))
 
 
 def _link(router: Router, border: DeclaredBorder) -> Iterator[_Fault]:
@@ -100,8 +103,9 @@ def _neighbour(session: Session, border: DeclaredBorder) -> Iterator[_Fault]:
     """Faults in a session's AS, authentication, hold time and route limit."""
     if session.remote_as != border.asn:
         yield session.as_mark, f"the neighbour is AS {border.asn}, and the session expects AS {session.remote_as}"
-    if border.authentication is not None and (fault := unlike_asked(session, border.authentication)):
-        yield (session.auth_mark if session.authentication else session.group_mark), fault
+    fault = "" if border.authentication is None else authentication_fault(session, border.authentication)
+    if fault:
+        yield session.auth_mark if session.authentication else session.group_mark, fault
     if not 0 < session.hold_time_s <= DEFAULT_HOLD_TIME_S:
         long = f"for {session.hold_time_s} s" if session.hold_time_s else "for ever"
         yield session.hold_mark or session.group_mark, f"a neighbour that is silent counts as alive {long}"
@@ -116,10 +120,10 @@ def _neighbour(session: Session, border: DeclaredBorder) -> Iterator[_Fault]:
 
 def _unoriginated(router: Router, border: DeclaredBorder, declared: DeclaredIsolation) -> Iterator[_Fault]:
     """The switch's own prefixes missing from BGP although the outside should learn them."""
-    taken = {prefix for prefix, _ in router.networks}
+    originated = {prefix for prefix, _ in router.networks}
     for low, length in _inside(declared, border, border.switch):
         prefix = f"{address(border.version, low)}/{length}"
-        if prefix_of(prefix) not in taken:
+        if prefix_of(prefix) not in originated:
             yield router.asn_mark, f"{prefix} is in a zone that should be announced, and BGP does not take it up"
 
 
@@ -158,9 +162,9 @@ def _loopbacks(declared: DeclaredIsolation, border: DeclaredBorder, inside: Rang
             bounds += edge.subnet.bounds
     subnets = ranges(bounds)
     for name, (version, source) in declared.fabric_sources.items():
-        is_asked_about = switch in {"", name} and declared.switches.get(name) == border.fabric
-        is_loopback = source not in subnets
-        if is_asked_about and is_loopback and version == border.version and source in inside:
+        is_selected = switch in {"", name} and declared.switches.get(name) == border.fabric
+        is_loopback = version == border.version and source not in subnets
+        if is_selected and is_loopback and source in inside:
             yield source
 
 
@@ -170,33 +174,31 @@ def _direction(
     name: str,
     *,
     border: DeclaredBorder,
-    what: str,
+    exchange: str,
     wanted: tuple[_Network, ...],
     is_drained: bool,
 ) -> Iterator[_Fault]:
     if not name:
-        direction = "in" if what == _LEARNT else "out"
-        yield session.local_mark, f"the session has no route map {direction}: every prefix is {what}"
+        direction = "in" if exchange == _LEARNT else "out"
+        yield session.local_mark, f"the session has no route map {direction}: every prefix is {exchange}"
         return
     policy = router.policy(name)
     permits = [term for term in policy if term.permit]
     if permits:
         for term in policy[: policy.index(permits[-1])]:
             if not term.permit:
-                yield (
-                    term.mark,
-                    f"a part of {name} refuses before another permits, and the prefixes then {what} are not checked",
-                )
+                message = f"a part of {name} refuses before another permits: the prefixes {exchange} are not checked"
+                yield term.mark, message
     for term in permits:
         if term.prefixes is None:
-            yield term.mark, f"this part of {name} matches no prefix list: every prefix is {what}"
+            yield term.mark, f"this part of {name} matches no prefix list: every prefix is {exchange}"
     # a drained switch refuses everything
     if permits or not policy or not is_drained:
-        yield from _lists(policy, permits, border, what, wanted)
+        yield from _lists(policy, permits, border, exchange, wanted)
 
 
 def _lists(
-    policy: Policy, permits: list[Term], border: DeclaredBorder, what: str, wanted: tuple[_Network, ...]
+    policy: Policy, permits: list[Term], border: DeclaredBorder, exchange: str, wanted: tuple[_Network, ...]
 ) -> Iterator[_Fault]:
     bits = 32 if border.version == 4 else 128
     whole = ranges((low, low + (1 << bits - length) - 1) for low, length in wanted)
@@ -207,24 +209,34 @@ def _lists(
     for term, rule in entries:
         if 8 * len(rule.within[0]) != bits:
             continue
-        prefix, mark = shown_prefix(rule.within), _place(term, rule)
-        if not rule.permit or rule.low != rule.high or (what == _LEARNT and rule.low != rule.within[1]):
+        prefix, place = shown_prefix(rule.within), _place(term, rule)
+        if not rule.permit or rule.low != rule.high or (exchange == _LEARNT and rule.low != rule.within[1]):
             lengths = f"{prefix} of {rule.low} to {rule.high} bits" if rule.permit else f"{prefix}, refused,"
-            yield mark, f"{lengths} is not one prefix of one length: others may be {what} by it"
+            yield place, f"{lengths} is not one prefix of one length: others may be {exchange} by it"
             continue
-        if extra := addresses(prefix, border.version) - whole:
+        extra = addresses(prefix, border.version) - whole
+        if extra:
             stray = address(border.version, extra.bounds[0][0])
-            yield mark, f"{prefix} is {what}, and {stray} of it is in no zone that should be"
+            yield place, f"{prefix} is {exchange}, and {stray} of it is in no zone that should be"
         if term.communities is None:
             passes.append(rule)
-    first = next((_place(term, None) for term in permits), policy[0].mark if policy else ())
+    mark = _policy_mark(policy, permits)
     for low, length in wanted:
         prefix = f"{address(border.version, low)}/{length}"
         if not list_permits(tuple(passes), prefix_of(prefix)):
-            yield first, f"{prefix} is in a zone that should be {what}, and no entry has this prefix at this length"
+            yield mark, f"{prefix} is in a zone that should be {exchange}, and no entry has this prefix at this length"
             return
+
+
+def _policy_mark(policy: Policy, permits: list[Term]) -> Mark:
+    """Mark of the first permitted list, or else of the policy."""
+    if permits:
+        return _place(permits[0], None)
+    return policy[0].mark if policy else ()
 
 
 def _place(term: Term, rule: PrefixRule | None) -> Mark:
     """Mark of a term's list, or of an entry in it."""
-    return (f"{term.list_name}\n", *((f" {shown_prefix(rule.within)}",) if rule is not None else ()))
+    if rule is None:
+        return (f"{term.list_name}\n",)
+    return f"{term.list_name}\n", f" {shown_prefix(rule.within)}"

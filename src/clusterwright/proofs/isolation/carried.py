@@ -6,7 +6,7 @@ address outside is reached at the switch of a border that names its zone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from clusterwright.and_more import and_more
@@ -14,7 +14,7 @@ from clusterwright.plan.meeting import Wiring
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.ethernet.network import has_network
 from clusterwright.proofs.ethernet.pieces import wirings
-from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredFlow, DeclaredIsolation
+from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredBorder, DeclaredFlow, DeclaredIsolation
 from clusterwright.proofs.reading import reader_by_switch
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import ROUTERS
@@ -34,15 +34,23 @@ def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
         if pair is None:
             pair = _cut_off(declared, members, wiring_by_fabric, flow)
         if pair is not None:
-            one, other, switch = pair
-            file = next((router.file for router in ROUTERS if (switch, router.file) in tree.files), "")
-            message = f"flow {flow.name} is permitted and cannot be carried: no path leads from {one} to {other}"
-            yield Counterexample(device=switch, file=file, line=0, message=message)
+            source, target, switch = pair
+            message = f"flow {flow.name} is permitted and cannot be carried: no path leads from {source} to {target}"
+            yield Counterexample(device=switch, file=_router_file(tree, switch), line=0, message=message)
+
+
+def _router_file(tree: RenderedTree, switch: str) -> str:
+    """Configuration file of a routing switch; "" without one."""
+    for router in ROUTERS:
+        if (switch, router.file) in tree.files:
+            return router.file
+    return ""
 
 
 def uncarried_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
     """Outside zones of flows without a border: the spec has no path there, and nothing proves one."""
-    if unread := _unread(tree):
+    unread = _unread(tree)
+    if unread:
         yield f"whether the flows have a path was not checked: there is no text of {and_more(unread, 3)}"
     bordered = set(chain.from_iterable(border.zones for border in declared.borders))
     outside = {zone.name for zone in declared.zones if any(part.fabric == OUTSIDE for part in zone.parts)} - bordered
@@ -79,18 +87,20 @@ def _members(
             reach.setdefault(device, {})[name] = above[kind]
             place[device, name] = wiring.devices[device].switches[0]
     members: dict[str, dict[_Reach, tuple[str, str]]] = {zone.name: {} for zone in declared.zones}
-    alike: set[object] = set()
+    represented: set[object] = set()
     for device, reach_by_fabric in reach.items():
         zones = declared.zones_of.get(device, ())
-        if (what := (zones, *reach_by_fabric.items())) in alike:
+        key = (zones, *reach_by_fabric.items())
+        if key in represented:
             continue  # the first equal device stands for all
-        alike.add(what)
+        represented.add(key)
         for zone in declared.zones:
             if zone.name not in zones and not zone.is_ports:
                 continue
-            there = tuple(sorted((name, bits) for name, bits in reach_by_fabric.items() if zone.on(name)))
-            if there:
-                members[zone.name].setdefault(there, (device, place[device, there[0][0]]))
+            zone_reach = tuple(sorted((name, bits) for name, bits in reach_by_fabric.items() if zone.on(name)))
+            if zone_reach:
+                first_fabric, _ = zone_reach[0]
+                members[zone.name].setdefault(zone_reach, (device, place[device, first_fabric]))
     return members
 
 
@@ -104,18 +114,18 @@ def _parted(
     both = {name for name in fabrics if declared.zone[flow.source].on(name) and declared.zone[flow.target].on(name)}
     ends = [_within(members[zone], both) for zone in (flow.source, flow.target)]
     for reach, (device, switch) in ends[0].items():
-        for other, (far, _) in ends[1].items():
-            if not _meet(reach, other):
-                return device, far, switch
+        for target_reach, (target, _) in ends[1].items():
+            if not _meet(reach, target_reach):
+                return device, target, switch
     return None
 
 
-def _meet(one: _Reach, other: _Reach) -> bool:
+def _meet(source: _Reach, target: _Reach) -> bool:
     """Whether two hosts reach a common switch on some fabric."""
     switches_by_fabric: dict[str, int] = {}
-    for fabric, switches in other:
+    for fabric, switches in target:
         switches_by_fabric[fabric] = switches_by_fabric.get(fabric, 0) | switches
-    return any(switches & switches_by_fabric.get(fabric, 0) for fabric, switches in one)
+    return any(switches & switches_by_fabric.get(fabric, 0) for fabric, switches in source)
 
 
 def _within(members: Mapping[_Reach, tuple[str, str]], fabrics: set[str]) -> Mapping[_Reach, tuple[str, str]]:
@@ -126,6 +136,16 @@ def _within(members: Mapping[_Reach, tuple[str, str]], fabrics: set[str]) -> Map
         if limited:
             on_fabrics.setdefault(limited, device)
     return on_fabrics
+
+
+def _border_reach(borders: Iterable[DeclaredBorder], wiring_by_fabric: Mapping[str, Wiring]) -> _Reach:
+    """Fabric and bit of each border's switch."""
+    reach = []
+    for border in borders:
+        wiring = wiring_by_fabric.get(border.fabric)
+        if wiring is not None and border.switch in wiring.tops:
+            reach.append((border.fabric, wiring.tops[border.switch]))
+    return tuple(reach)
 
 
 def _cut_off(
@@ -141,14 +161,11 @@ def _cut_off(
     plain = {fabric.name for fabric in declared.fabrics if fabric.technology == "ethernet"}
     for inside, outside in ((flow.source, flow.target), (flow.target, flow.source)):
         borders = [border for border in declared.borders if outside in border.zones and border.fabric in plain]
-        doors = [
-            (border.fabric, wiring_by_fabric[border.fabric].tops[border.switch])
-            for border in borders
-            if border.fabric in wiring_by_fabric and border.switch in wiring_by_fabric[border.fabric].tops
-        ]
-        if borders:
-            for reach, (device, switch) in _within(members[inside], plain).items():
-                if not _meet(reach, tuple(doors)):
-                    ends = (device, outside) if inside == flow.source else (outside, device)
-                    return *ends, switch
+        if not borders:
+            continue
+        exits = _border_reach(borders, wiring_by_fabric)
+        for reach, (device, switch) in _within(members[inside], plain).items():
+            if not _meet(reach, exits):
+                ends = (device, outside) if inside == flow.source else (outside, device)
+                return *ends, switch
     return None

@@ -105,11 +105,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         imaged=frozenset(
             device.name for device in plan.devices if device.kind == "node" and owns_part(plan, device.image, FILTER)
         ),
-        beside_others=frozenset(
-            device.name
-            for device in plan.devices
-            if (image := plan.spec.image(device.image or "")) is not None and image.is_existing
-        ),
+        beside_others=_installed_by_others(plan),
         networks_elsewhere=frozenset(left_out_parts(plan).get(NETWORK, ())),
         bridges=declared_bridges(plan),
         edges=tuple(
@@ -139,7 +135,7 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
         addresses=addresses,
         linked={name: frozenset(ports) for name, ports in linked.items()},
         logins=_operators(plan.spec.site),
-        added_logins={name: added for name in linked if (added := _added_logins(plan, plan.by_name.get(name)))},
+        added_logins=_all_added_logins(plan, linked),
         snmp_users=frozenset() if plan.spec.site.snmp is None else frozenset({plan.spec.site.snmp.user}),
         servers=_servers(plan),
         lease_servers=_lease_servers(plan),
@@ -155,13 +151,18 @@ def declared_of(plan: Plan) -> DeclaredIsolation:
     )
 
 
+def _installed_by_others(plan: Plan) -> frozenset[str]:
+    existing_images = {image.name for image in plan.spec.images if image.is_existing}
+    return frozenset(device.name for device in plan.devices if device.image in existing_images)
+
+
 def _managed(site: Site, system: System) -> DeclaredManagement:
     of_system = site_for(site, system)
     return DeclaredManagement(
         logins=_operators(of_system),
         snmp_users=frozenset() if of_system.snmp is None else frozenset({of_system.snmp.user}),
-        asked=_asked(of_system),
-        untold=tuple(f"{value.key}: {value.reason}" for value in untold(site, system)),
+        servers=_configured_servers(of_system),
+        unsupported=tuple(f"{value.key}: {value.reason}" for value in untold(site, system)),
     )
 
 
@@ -181,14 +182,25 @@ def _end(operator: Operator) -> str:
     return f'expiry-time="{operator.until:%Y%m%d}235959" ' if operator.until is not None else ""
 
 
+def _all_added_logins(plan: Plan, devices: Iterable[str]) -> dict[str, Mapping[str, DeclaredLogin]]:
+    """Operators and added accounts of each switch with accounts in ``extra_config``."""
+    logins_by_switch: dict[str, Mapping[str, DeclaredLogin]] = {}
+    for name in devices:
+        logins = _added_logins(plan, plan.by_name.get(name))
+        if logins:
+            logins_by_switch[name] = logins
+    return logins_by_switch
+
+
 def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLogin]:
     """Operators, with the accounts added in ``extra_config`` on a switch: these are planned too."""
     if device is None or device.kind != "switch" or not plan.spec.extra_config:
         return {}
     system = system_of(plan.spec.catalogue[device.model])
+    site = plan.spec.site if system is None else site_for(plan.spec.site, system)
+    logins = _operators(site)
     reader = next((reader for reader in READERS if system is not None and reader.system == system.name), None)
     read = None if reader is None else reader.logins.get(reader.file)
-    logins = _operators(plan.spec.site if system is None else site_for(plan.spec.site, system))
     for entry in plan.spec.extra_config:
         is_own = entry.lines and entry.concerns(device.name, device.role, device.fabric)
         if reader is None or read is None or not is_own:
@@ -204,7 +216,7 @@ def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLog
 def _servers(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
     site = plan.spec.site
     nodes = {NAMES: site.dns, TIME: site.ntp, LOGS: site.syslog, LOGINS: ()}
-    return {what: servers | _numbers(nodes[what]) for what, servers in _asked(site).items()}
+    return {service: servers | _numbers(nodes[service]) for service, servers in _configured_servers(site).items()}
 
 
 def _lease_servers(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
@@ -223,10 +235,10 @@ def _lease_servers(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
     return servers
 
 
-def _asked(site: Site) -> Mapping[str, frozenset[tuple[int, int]]]:
+def _configured_servers(site: Site) -> Mapping[str, frozenset[tuple[int, int]]]:
     servers, central = site.management, () if site.aaa is None else site.aaa.servers
-    asked = {NAMES: servers.dns, TIME: servers.ntp, LOGS: servers.syslog, LOGINS: central}
-    return {what: _numbers(texts) for what, texts in asked.items()}
+    by_service = {NAMES: servers.dns, TIME: servers.ntp, LOGS: servers.syslog, LOGINS: central}
+    return {service: _numbers(texts) for service, texts in by_service.items()}
 
 
 def _numbers(servers: Iterable[str]) -> frozenset[tuple[int, int]]:

@@ -124,18 +124,18 @@ class DeclaredManagement:
 
     logins: Mapping[str, DeclaredLogin]
     snmp_users: frozenset[str]
-    asked: Mapping[str, frozenset[tuple[int, int]]]
+    servers: Mapping[str, frozenset[tuple[int, int]]]
     """Servers by service."""
-    untold: tuple[str, ...]
+    unsupported: tuple[str, ...]
     """Keys of the spec with values unsupported by the system, with the reason."""
 
-    def unasked(self, what: str, servers: Iterable[str]) -> tuple[str, ...]:
+    def missing_servers(self, service: str, servers: Iterable[str]) -> tuple[str, ...]:
         """Planned servers for a service missing from ``servers``."""
-        asked = set()
+        used = set()
         for server in servers:
             with suppress(ValueError):  # a name: isolation reports it
-                asked.add(_server(server))
-        return tuple(address(*missing) for missing in sorted(self.asked[what] - asked))
+                used.add(_server(server))
+        return tuple(address(*missing) for missing in sorted(self.servers[service] - used))
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,11 +256,11 @@ class DeclaredIsolation:
             return ""
         return f"a BGP session with {neighbour}, which is on no planned link and at no border"
 
-    def serves(self, what: str, server: str, switch: str) -> bool:
+    def serves(self, service: str, server: str, switch: str) -> bool:
         """True for a server of the spec for a service of a switch. Raises ValueError for text that is no address."""
-        if what == LEASES:
+        if service == LEASES:
             return _server(server) in self.lease_servers.get(self.switches.get(switch, ""), frozenset())
-        return _server(server) in self.servers[what]
+        return _server(server) in self.servers[service]
 
     def knows(self, text: str) -> bool:
         """True for a prefix, or an address with or without the length of its network, beginning on a planned network.
@@ -288,7 +288,8 @@ class DeclaredIsolation:
         owner, _ = self.addresses.get((version, number), (switch, ""))
         if owner != switch:
             return f"{port} has the address {text}, which is that of {owner}"
-        if planned is None and (fabric := self._elsewhere(switch, version, number)):
+        fabric = "" if planned is not None else self._elsewhere(switch, version, number)
+        if fabric:
             return f"{port} has the address {text}, which is in a network of the fabric {fabric}"
         is_known = self._is_known(version, number, length)
         return "" if is_known else f"{port} has the address {text}, which is on no planned network"
@@ -358,16 +359,16 @@ class DeclaredIsolation:
         If both are on the fabric: the other's addresses there, and over plain Ethernet its addresses outside. If they
         share another fabric: none; if they share none, plain Ethernet leads to all of them.
         """
-        one, two = self.zone[mine], self.zone[other]
+        zone, peer_zone = self.zone[mine], self.zone[other]
         plain = self.fabric[fabric].technology == "ethernet"
-        if two.on(fabric):
+        if peer_zone.on(fabric):
             wanted = {fabric, OUTSIDE} if plain else {fabric}
-        elif not plain or any(one.on(fabric.name) and two.on(fabric.name) for fabric in self.fabrics):
+        elif not plain or any(zone.on(fabric.name) and peer_zone.on(fabric.name) for fabric in self.fabrics):
             return EMPTY
         else:
             wanted = {fabric.name for fabric in self.fabrics} | {OUTSIDE}
         addresses = EMPTY
-        for part in two.parts:
+        for part in peer_zone.parts:
             if part.fabric in wanted and part.version == version:
                 addresses |= part.addresses
         return addresses
@@ -390,9 +391,10 @@ def _server(text: str) -> tuple[int, int]:
 def _begins(text: str) -> tuple[int, int, str]:
     """Version, number and prefix length ("" without one) of an address or prefix. Raises ValueError."""
     version = 6 if ":" in text else 4
+    family = socket.AF_INET6 if version == 6 else socket.AF_INET
     first, _, length = text.partition("/")
     try:
-        number = int.from_bytes(socket.inet_pton(socket.AF_INET6 if version == 6 else socket.AF_INET, first), "big")
+        number = int.from_bytes(socket.inet_pton(family, first), "big")
     except OSError as error:
         raise ValueError(f'"{text}" is no IPv{version} address') from error
     return version, number, length

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from clusterwright.plan.model import Plan
+from clusterwright.plan.model import Cable, Plan
 from clusterwright.plan.node_parts import owns_part
 from clusterwright.spec.image import NETWORK
 from clusterwright.spec.model import ClusterSpec
@@ -15,10 +15,25 @@ def declared_openings(spec: ClusterSpec) -> Iterator[str]:
     """Openings between zones and the internet by flow, in words."""
     for internet in internet_flows(spec):
         flow = internet.flow
-        ports = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in flow.ports)
-        which = "any protocol" if flow.protocol == "any" else f"{flow.protocol} {ports}".rstrip()
         direction = "outwards" if internet.is_outward else "inwards"
-        yield f"internet: open {direction} for {internet.zone.name} ({which}, flow {flow.name}), declared"
+        traffic = _traffic(flow.protocol, flow.ports)
+        yield f"internet: open {direction} for {internet.zone.name} ({traffic}, flow {flow.name}), declared"
+
+
+def _traffic(protocol: str, ports: Iterable[tuple[int, int]]) -> str:
+    """Protocol and ports of a flow in words."""
+    if protocol == "any":
+        return "any protocol"
+    port_ranges = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ports)
+    return f"{protocol} {port_ranges}".rstrip()
+
+
+def _gateway(plan: Plan, cable: Cable) -> int | None:
+    """Address of the switch's port, or else the gateway of its subnet; None without one."""
+    if cable.b.address is not None:
+        return cable.b.address
+    subnet = plan.host_subnet_of.get((cable.fabric, cable.b.device))
+    return subnet.gateway if subnet is not None else None
 
 
 def declared_gateways(plan: Plan) -> Mapping[str, Mapping[str, tuple[int, int]]]:
@@ -30,14 +45,10 @@ def declared_gateways(plan: Plan) -> Mapping[str, Mapping[str, tuple[int, int]]]
     for cable in plan.cables:
         node = plan.by_name[cable.a.device]
         names = {fabric.name for fabric in fabrics.get(node.node_group, ())}
-        if cable.fabric not in names or cable.a.side != "host" or cable.a.address is None:
+        is_host_port = cable.a.side == "host" and cable.a.address is not None
+        if cable.fabric not in names or not is_host_port:
             continue
-        if not owns_part(plan, node.image, NETWORK):
-            continue
-        gateway = cable.b.address
-        if gateway is None:
-            subnet = plan.host_subnet_of.get((cable.fabric, cable.b.device))
-            gateway = subnet.gateway if subnet is not None else None
+        gateway = _gateway(plan, cable) if owns_part(plan, node.image, NETWORK) else None
         if gateway is not None:
             interface = cable.bond.interface if cable.bond is not None else cable.a.port
             gateways_by_node.setdefault(node.name, {})[interface] = (plan.address_version(cable.fabric), gateway)

@@ -37,12 +37,12 @@ _ADDRESS = re.compile(r"(?<![\w.:/])(?:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:.]*)
 class PortFilter:
     """Filter of switch ports with the same rules.
 
-    ``what`` is the kind of these ports, ``wanted`` the packets that should pass, ``local`` the addresses behind them.
+    ``kind`` is that of these ports, ``wanted`` the packets that should pass, ``local`` the addresses behind them.
     """
 
     device: str
     file: str
-    what: str
+    kind: str
     fabric: str
     ports: tuple[str, ...]
     ruleset: Ruleset
@@ -52,7 +52,7 @@ class PortFilter:
     @property
     def direction(self) -> str:
         """``in`` or ``out``."""
-        return OUT if self.what in OUTWARDS else IN
+        return OUT if self.kind in OUTWARDS else IN
 
     def decide(self, packet: Packet) -> Decision:
         """Decision on a packet, with its line."""
@@ -72,7 +72,7 @@ class PortGroup:
     declared: DeclaredIsolation
     device: str
     reader: SystemReader
-    what: str
+    kind: str
     fabric: str
     ports: tuple[str, ...]
     local: Ranges
@@ -95,17 +95,17 @@ class PortGroup:
         In the text the local prefix is replaced by a word; every other address in it counts by its relation to the
         local ones, and so do the zones.
         """
-        if self.border is not None or self.what == OTHER_OUT:
-            return self.device, self.what, self.ports
+        if self.border is not None or self.kind == OTHER_OUT:
+            return self.device, self.kind, self.ports
         text = self.lists.text(self.ports)
-        if self.what in {HOSTS, OTHER_IN}:
+        if self.kind in {HOSTS, OTHER_IN}:
             for name in _prefixes(self.local):
                 text = text.replace(name, "LOCAL")
         zones = []
         for zone in self.declared.zones:
             parts = [part for part in zone.parts if part.fabric == self.fabric]
             zones += [(zone.name, _stands(part.addresses, self.local)) for part in parts]
-        return self.file, self.what, self.fabric, self.relays, text, _relations(text, self.local), tuple(zones)
+        return self.file, self.kind, self.fabric, self.relays, text, _relations(text, self.local), tuple(zones)
 
     def filters(self) -> Iterator[PortFilter]:
         """Filters of ports with equal rules; none for ports outside all zones. Raises VerifyError."""
@@ -114,24 +114,26 @@ class PortGroup:
             return
         # compared, not hashed: ports share list objects, and a hash would read all of their fields
         alike: list[tuple[object, list[str], Ruleset]] = []
+        direction = OUT if self.kind in OUTWARDS else IN
         for port in self.ports:
             try:
-                ruleset = self.lists.at(port, OUT if self.what in OUTWARDS else IN)
+                ruleset = self.lists.at(port, direction)
             except Unreadable as error:
                 leave_open(self.tree, self.device, self.file, unreadable(self.device, self.file, error))
                 continue
             effect = behaviour(ruleset)
-            ports = next((ports for other, ports, _ in alike if other == effect), None)
-            if ports is None:
-                ports = []
-                alike.append((effect, ports, ruleset))
-            ports.append(port)
+            for earlier_effect, ports, _ in alike:
+                if earlier_effect == effect:
+                    ports.append(port)
+                    break
+            else:
+                alike.append((effect, [port], ruleset))
         for _, ports, ruleset in alike:
             whole = PacketSet(tuple(merged(wanted.boxes)))
             yield PortFilter(
                 device=self.device,
                 file=self.file,
-                what=self.what,
+                kind=self.kind,
                 fabric=self.fabric,
                 ports=tuple(ports),
                 ruleset=ruleset,
@@ -141,10 +143,10 @@ class PortGroup:
 
     def _permitted(self) -> PacketSet | None:
         if self.border is not None:
-            return border_passes(self.declared, self.border, outward=self.what == BORDER_OUT)
-        if self.what in OTHERS:
+            return border_passes(self.declared, self.border, outward=self.kind == BORDER_OUT)
+        if self.kind in OTHERS:
             return carried(self.declared, self.fabric)
-        if self.what == HOSTS:
+        if self.kind == HOSTS:
             return edge_input(
                 self.declared, self.fabric, self.local, relays=self.relays, single_ports=self.reader.single_ports
             )
@@ -212,20 +214,20 @@ class _FilteredSwitch:
         for edge in self.edges:
             if any(zone.on(edge.fabric) for zone in declared.zones):
                 for ports, local in _tenants(declared, edge, self.reader):
-                    yield group(what=HOSTS, fabric=edge.fabric, ports=ports, local=local, relays=edge.relays)
+                    yield group(kind=HOSTS, fabric=edge.fabric, ports=ports, local=local, relays=edge.relays)
         for border in self.borders:
             inside = declared.fabric[border.fabric].pool
-            for what in (BORDER_IN, BORDER_OUT):
-                yield group(what=what, fabric=border.fabric, ports=(border.port,), local=inside, border=border)
+            for kind in (BORDER_IN, BORDER_OUT):
+                yield group(kind=kind, fabric=border.fabric, ports=(border.port,), local=inside, border=border)
         fabric = declared.management.get(self.device, "")
         ports = self.lists.management_ports()
         if ports and management_input(declared, fabric) is not None:
-            yield group(what=MANAGEMENT, fabric=fabric, ports=ports, local=declared.fabric[fabric].pool)
+            yield group(kind=MANAGEMENT, fabric=fabric, ports=ports, local=declared.fabric[fabric].pool)
         fabrics = self.tree.declaration.ethernet if self.tree.declaration is not None else {}
         name = fabrics[self.device].name if self.device in fabrics else ""
         hosts = reduce(or_, (edge.subnet for edge in self.edges), EMPTY)
-        for what, other_ports in _others(self.reader, self.lists, self._planned_ports()).items():
-            yield group(what=what, fabric=name, ports=tuple(other_ports), local=hosts)
+        for kind, other_ports in _others(self.reader, self.lists, self._planned_ports()).items():
+            yield group(kind=kind, fabric=name, ports=tuple(other_ports), local=hosts)
 
     def _planned_ports(self) -> set[tuple[str, str]]:
         """Ports and directions of the plan, as opposed to other ports of the switch."""
@@ -262,12 +264,13 @@ def tells_tenants_apart(edge: DeclaredEdge, reader: SystemReader) -> bool:
 
 def _others(reader: SystemReader, lists: Lists, planned: set[tuple[str, str]]) -> Mapping[str, list[str]]:
     """Ports with a list in an unplanned direction: the list may stop packets permitted elsewhere."""
-    others: dict[str, list[str]] = {}
+    ports_by_kind: dict[str, list[str]] = {}
     if not isinstance(reader.router, Unsupported):
         for port, direction in lists.bound():
             if (port, direction) not in planned:
-                others.setdefault(OTHER_OUT if direction == OUT else OTHER_IN, []).append(port)
-    return others
+                kind = OTHER_OUT if direction == OUT else OTHER_IN
+                ports_by_kind.setdefault(kind, []).append(port)
+    return ports_by_kind
 
 
 def behaviour(ruleset: Ruleset) -> object:
@@ -340,8 +343,9 @@ def _relation(text: str, local: Ranges) -> str:
 @lru_cache(maxsize=1 << 12)
 def _meant(text: str) -> Ranges | None:
     """Addresses named by a text; None for other text. Cached: many switches have the same."""
+    version = 6 if ":" in text else 4
     try:
-        return addresses(text, 6 if ":" in text else 4)
+        return addresses(text, version)
     except ValueError:
         return None
 

@@ -51,8 +51,8 @@ class NotedEnds:
 
     def misplaced(self, switch: str, port: str, text: str) -> str:
         """Fault as in DeclaredIsolation; records planned management ports with an address."""
-        if (end := (switch, port)) in self.declared.managed_ends:
-            self.addresses.add(end)
+        if (switch, port) in self.declared.managed_ends:
+            self.addresses.add((switch, port))
         return self.declared.misplaced(switch, port, text)
 
     def route(self, device: str, destination: str, hop: str) -> None:
@@ -70,7 +70,7 @@ def host_port_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterato
         if router is None:
             continue
         ports = {port.name: port for port in router.ports}
-        addresses_here = {at for _, at in router.own_addresses}
+        switch_addresses = {own_address for _, own_address in router.own_addresses}
         for name, end in edge.ports.items():
             if end not in ends.of or _is_idle(tree, end):
                 continue
@@ -81,10 +81,10 @@ def host_port_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterato
                     tree, router.device, router.ports_file, (), f"{name}, to {' '.join(end)}, is not in service"
                 )
             elif port.subnet is None or not covers(port.subnet, (host, 8 * len(host))):
-                there = "no network" if port.subnet is None else shown_prefix(port.subnet)
-                message = f"{name} is in {there}, and {' '.join(end)} has {shown(host)}: nothing reaches it"
+                network = "no network" if port.subnet is None else shown_prefix(port.subnet)
+                message = f"{name} is in {network}, and {' '.join(end)} has {shown(host)}: nothing reaches it"
                 yield example(tree, router.device, router.ports_file, port.start, message)
-            elif edge.gateway is not None and _packed(version, edge.gateway) not in addresses_here:
+            elif edge.gateway is not None and _packed(version, edge.gateway) not in switch_addresses:
                 message = f"{' '.join(end)} sends to {address(version, edge.gateway)}, which is no address here"
                 yield example(tree, router.device, router.ports_file, port.start, message)
 
@@ -111,10 +111,11 @@ def management_faults(tree: RenderedTree, declared: DeclaredIsolation, noted: No
             if (fabric, version) not in wanted:
                 wanted[fabric, version] = tuple(_wanted(declared, fabric, version))
             for flow, peers in wanted[fabric, version]:
-                if lost := peers - reached:
-                    far = lost.bounds[0][0]
-                    to = f"{address(version, far)}, {declared.zone_at(version, far)}"
-                    message = f"{end[1]}: no route leads to {to}, as flow {flow} asks"
+                unreached = peers - reached
+                if unreached:
+                    peer = unreached.bounds[0][0]
+                    destination = f"{address(version, peer)}, {declared.zone_at(version, peer)}"
+                    message = f"{end[1]}: no route leads to {destination}, as flow {flow} asks"
                     yield Counterexample(device=device, file=reader.file, line=0, message=message)
                     break
 
@@ -177,8 +178,8 @@ def _wanted(declared: DeclaredIsolation, fabric: str, version: int) -> Iterator[
     """Peer addresses of management ports of a fabric, by flow."""
     for flow in declared.flows:
         peers = EMPTY
-        for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):
-            if mine in holders(declared, fabric):
-                peers |= declared.peers(mine, other, fabric, version)
+        for zone, peer_zone in ((flow.source, flow.target), (flow.target, flow.source)):
+            if zone in holders(declared, fabric):
+                peers |= declared.peers(zone, peer_zone, fabric, version)
         if peers:
             yield flow.name, peers

@@ -22,13 +22,13 @@ def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
     yield from _enforcement(tree, declared)
     beside = sorted(declared.beside_others & set(tree.devices_with(RUNNING)))
     if beside:
-        who = f"{count(len(beside), 'node')} installed by another owner, as {beside[0]}"
-        yield f"{who}: what this filter drops stays dropped, and no table of other programs there was read."
+        subject = f"{count(len(beside), 'node')} installed by another owner, as {beside[0]}"
+        yield f"{subject}: what this filter drops stays dropped, and no table of other programs there was read."
     yield from _bridges(tree, declared)
     filtered = reader_by_switch(tree, ROUTERS).keys()
     covered = [edge for edge in declared.edges if any(zone.on(edge.fabric) for zone in declared.zones)]
     open_edges = sorted({edge.switch for edge in covered} - filtered)
-    yield from _rooms(tree, {edge.switch for edge in covered})
+    yield from _chip_bounds(tree, {edge.switch for edge in covered})
     yield from _by_address_alone(tree, declared)
     yield from _factory_accounts(tree)
     if open_edges:
@@ -49,15 +49,17 @@ def _bridges(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
         )
 
 
-def _rooms(tree: RenderedTree, edges: Set[str]) -> Iterator[str]:
+def _chip_bounds(tree: RenderedTree, edges: Set[str]) -> Iterator[str]:
     """Switches without a known bound on list entries in their chip: an oversized list is not in force."""
     for reader in ROUTERS:
         system = systems()[reader.system]
         switches = sorted(edges & set(tree.devices_with(reader.file)))
         if switches and not system.has_chip_bound:
-            who = f"{count(len(switches), 'switch')} with {system.title}, as {switches[0]}"
-            what = f"whether the chips of {who}, hold their lists"
-            yield f"{what} was not checked: no bound of theirs is known (`clusterwright explain systems`)."
+            subject = f"{count(len(switches), 'switch')} with {system.title}, as {switches[0]}"
+            yield (
+                f"whether the chips of {subject}, hold their lists was not checked: no bound of theirs is known"
+                " (`clusterwright explain systems`)."
+            )
 
 
 def _by_address_alone(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
@@ -72,9 +74,9 @@ def _by_address_alone(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
                 shared.append(edge.switch)
                 zones.update(chain.from_iterable(ports))
         if shared:
-            who = f"{count(len(shared), 'switch')} with {systems()[reader.system].title}, as {min(shared)}"
-            what = f"hosts of {and_more(sorted(zones), 4)}"
-            yield f"{who}: {what} share a subnet or a table, and only their source addresses tell them apart."
+            subject = f"{count(len(shared), 'switch')} with {systems()[reader.system].title}, as {min(shared)}"
+            hosts = f"hosts of {and_more(sorted(zones), 4)}"
+            yield f"{subject}: {hosts} share a subnet or a table, and only their source addresses tell them apart."
 
 
 def _factory_accounts(tree: RenderedTree) -> Iterator[str]:
@@ -85,14 +87,14 @@ def _factory_accounts(tree: RenderedTree) -> Iterator[str]:
         configured.update((device, login.name) for device, _, login, _ in part.logins)
     for reader in READERS:
         system = systems()[reader.system]
-        left: dict[str, list[str]] = {}
+        devices_by_account: dict[str, list[str]] = {}
         for name in system.factory_accounts:
             for device in sorted(set(tree.devices_with(reader.file)) - unread):
                 if (device, name) not in configured:
-                    left.setdefault(name, []).append(device)
-        for name, devices in left.items():
-            who = f"{count(len(devices), 'switch')} with {system.title}, as {devices[0]}"
-            yield f"nothing rendered changes the factory's account {name} of {who}: give it a password, or close it"
+                    devices_by_account.setdefault(name, []).append(device)
+        for name, devices in devices_by_account.items():
+            subject = f"{count(len(devices), 'switch')} with {system.title}, as {devices[0]}"
+            yield f"nothing rendered changes the factory's account {name} of {subject}: give it a password, or close it"
 
 
 def _enforcement(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[str]:
@@ -106,10 +108,14 @@ def _enforcement(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[st
         for name in zones:
             hosts.setdefault((name, (device, RUNNING) in tree.files), []).append(device)
     for zone in declared.zones:
-        filtering, others = hosts.get((zone.name, True), []), hosts.get((zone.name, False), [])
+        filtering = hosts.get((zone.name, True), [])
+        unfiltered = hosts.get((zone.name, False), [])
         is_rented = bool(zone.parts) and all(part.fabric in provided for part in zone.parts)
         both = "hosts alone, as the fabric is the provider's" if is_rented else "hosts and edges"
-        parts = [f"{both} ({count(len(filtering), 'host')})"] if filtering else []
-        parts += [f"edges alone ({count(len(others), 'host')} without an image, as {others[0]})"] if others else []
-        if parts:
-            yield f"{zone.name}: enforced by {' and '.join(parts)}."
+        places = []
+        if filtering:
+            places.append(f"{both} ({count(len(filtering), 'host')})")
+        if unfiltered:
+            places.append(f"edges alone ({count(len(unfiltered), 'host')} without an image, as {unfiltered[0]})")
+        if places:
+            yield f"{zone.name}: enforced by {' and '.join(places)}."

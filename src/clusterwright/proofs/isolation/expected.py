@@ -154,7 +154,9 @@ def edge_input(
     if not any(zone.on(fabric) for zone in declared.zones):
         return None
     version = declared.fabric[fabric].version
-    boxes = [*_link(version), *(_asking(version) if relays else ())]
+    boxes = _link(version)
+    if relays:
+        boxes += _asking(version)
     everybody = EMPTY
     for zone in declared.zones:
         local = EMPTY
@@ -241,9 +243,9 @@ def border_passes(declared: DeclaredIsolation, border: DeclaredBorder, *, outwar
         outer = _part(declared, name, OUTSIDE, version)
         behind |= outer
         for flow in declared.flows:
-            for there, other, begins in ((flow.source, flow.target, True), (flow.target, flow.source, False)):
-                if there == name and not flow.is_rdma:
-                    inner = _part(declared, other, border.fabric, version)
+            for outside, inside, begins in ((flow.source, flow.target, True), (flow.target, flow.source, False)):
+                if outside == name and not flow.is_rdma:
+                    inner = _part(declared, inside, border.fabric, version)
                     ends = (inner, outer) if outward else (outer, inner)
                     boxes += _stateless(flow, version, *ends, reply=begins is outward)
     if behind:
@@ -260,7 +262,7 @@ def _part(declared: DeclaredIsolation, zone: str, fabric: str, version: int) -> 
 
 
 def _with(packets: Box, changed: Mapping[int, Ranges]) -> Box:
-    return tuple(changed.get(at, field) for at, field in enumerate(packets))
+    return tuple(changed.get(index, field) for index, field in enumerate(packets))
 
 
 def _baseline() -> Iterator[Box]:
@@ -328,12 +330,13 @@ def _stateless(flow: DeclaredFlow, version: int, source: Ranges, target: Ranges,
 
 def _ported(flow: DeclaredFlow, number: int, family: Ranges, source: Ranges, target: Ranges, *, reply: bool) -> Box:
     """Packets of a flow over TCP or UDP; ports of a flow with any protocol belong to these two."""
-    made = {"family": family, "proto": values(number), "src": source, "dst": target}
+    fields = {"family": family, "proto": values(number), "src": source, "dst": target}
     if flow.ports is not None:
-        made |= {"sport" if reply else "dport": flow.ports, "fragment": _NOT_LATER}
+        port_field = "sport" if reply else "dport"
+        fields |= {port_field: flow.ports, "fragment": _NOT_LATER}
     if reply and number == TCP:
-        made |= {"flags": _ACK_OR_RST, "fragment": _NOT_LATER}
-    return box(**made)
+        fields |= {"flags": _ACK_OR_RST, "fragment": _NOT_LATER}
+    return box(**fields)
 
 
 def _coarse(packets: Box, flow: DeclaredFlow) -> Box:
@@ -356,8 +359,9 @@ def _tracked(packets: Box, flow: DeclaredFlow) -> Box:
     if flow.has_long_range:
         changed |= {DPORT: WHOLE[DPORT], SPORT: WHOLE[SPORT]}
     if packets[FLAGS] is not WHOLE[FLAGS] or flow.has_long_range:
-        ports = [at for at in (DPORT, SPORT) if changed.get(at, packets[at]) is not WHOLE[at]]
-        changed |= {} if ports else {FRAGMENT: WHOLE[FRAGMENT]}
+        has_ports = any(changed.get(field, packets[field]) is not WHOLE[field] for field in (DPORT, SPORT))
+        if not has_ports:
+            changed[FRAGMENT] = WHOLE[FRAGMENT]
     return _with(packets, changed)
 
 
@@ -375,7 +379,8 @@ def _relayed(
     if not relays or not opens or declared.zone[flow.target].kind != BOOT:
         return []
     ends = {"src": servers, "dst": relays, "sport": port} if reply else {"src": relays, "dst": servers, "dport": port}
-    return [box(family=V4 if version == 4 else V6, proto=values(UDP), fragment=_NOT_LATER, **ends)]
+    family = V4 if version == 4 else V6
+    return [box(family=family, proto=values(UDP), fragment=_NOT_LATER, **ends)]
 
 
 def _asking(version: int) -> list[Box]:
@@ -387,6 +392,5 @@ def _asking(version: int) -> list[Box]:
 
 
 def _icmp(version: int, types: Ranges, **fields: Ranges) -> Box:
-    number = values(ICMP4 if version == 4 else ICMP6)
-    family = V4 if version == 4 else V6
-    return box(family=family, proto=number, icmp=types, fragment=_NOT_LATER, **fields)
+    family, protocol = (V4, ICMP4) if version == 4 else (V6, ICMP6)
+    return box(family=family, proto=values(protocol), icmp=types, fragment=_NOT_LATER, **fields)

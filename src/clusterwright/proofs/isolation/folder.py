@@ -28,7 +28,7 @@ from clusterwright.proofs.isolation.routes import route_faults
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
-UNJUDGED = "not compared with a matrix"
+_NOT_COMPARED = "not compared with a matrix"
 # Lines of each file that name addresses: interfaces and filters, but no routes.
 _NAMED = {
     **{reader.file: reader.named for reader in READERS},
@@ -60,7 +60,7 @@ def folder_verdict(tree: RenderedTree) -> Verdict:
         counterexamples=tuple(counterexamples),
         cases=Cases("files with a filter", sum(int(fact.value) for fact in facts)),
         notes=(),
-        unjudged=UNJUDGED,
+        unjudged=_NOT_COMPARED,
     )
 
 

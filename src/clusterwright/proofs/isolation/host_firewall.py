@@ -124,7 +124,9 @@ def zone_passes(text: str) -> PacketSet:
 def _rule(rule: ElementTree.Element) -> Box:
     parts = {part.tag: part for part in rule}
     known_tags = {"source", "port", "protocol", "icmp-type", "accept"}
-    if set(parts) - known_tags or len(parts) != len(rule) or "accept" not in parts or len(parts.keys() & _MATCHING) > 1:
+    is_known = "accept" in parts and parts.keys() <= known_tags
+    has_one_match = len(parts) == len(rule) and len(parts.keys() & _MATCHING) <= 1
+    if not is_known or not has_one_match:
         raise Unreadable(0, f"a rule of {', '.join(part.tag for part in rule)} is not known here")
     family, version = _FAMILIES[_attribute(rule, "family", _FAMILIES)]
     fields = {"family": family}
@@ -169,12 +171,12 @@ def _ports(port: ElementTree.Element) -> Ranges:
 def _differences(
     declared: DeclaredIsolation, passes: PacketSet, wanted: PacketSet, text: str
 ) -> Iterator[tuple[int, str]]:
-    for left, verb, reason in (
+    for packets, verb, reason in (
         (passes - wanted, "passes", "no flow allows it"),
         (wanted - passes, "is stopped", "it is declared"),
     ):
-        if left:
-            packet = left.witness()
+        if packets:
+            packet = packets.witness()
             version = version_of(packet)
             name = {TCP: "TCP", UDP: "UDP"}.get(packet[PROTO], f"protocol {packet[PROTO]}")
             source = address(version, packet[SRC])

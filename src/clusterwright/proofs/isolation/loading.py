@@ -59,10 +59,10 @@ def _other_filter(path: str, text: str) -> Iterator[tuple[int, str]]:
     name = path.rpartition("/")[2]
     if path == OWN and not text:
         yield 0, "nftables.service is masked: the filter is not in force"
-    if name in FIREWALL_UNITS and (text or ".wants/" in path or ".requires/" in path):
+    is_dependency = ".wants/" in path or ".requires/" in path
+    if name in FIREWALL_UNITS and (text or is_dependency):
         yield 0, f"{name} loads a packet filter of its own"
-    if text:
-        for match in _STARTED.finditer(text):
-            line = text.count("\n", 0, match.start()) + 1
-            for unit in sorted(FIREWALL_UNITS.intersection(match[1].split())):
-                yield line, f"{unit} is started, and loads a packet filter of its own"
+    for match in _STARTED.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        for unit in sorted(FIREWALL_UNITS.intersection(match[1].split())):
+            yield line, f"{unit} is started, and loads a packet filter of its own"

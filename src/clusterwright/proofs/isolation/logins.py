@@ -16,8 +16,10 @@ def login_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Co
     for part in managed(tree):
         for device, path, login, system in part.logins:
             planned = declared.added_logins.get(device, declared.managed[system].logins)
-            if what := _fault(login, planned, declared.snmp_users):
-                yield Counterexample(device=device, file=path, line=line_at(tree, device, path, login.at), message=what)
+            fault = _fault(login, planned, declared.snmp_users)
+            if fault:
+                line = line_at(tree, device, path, login.at)
+                yield Counterexample(device=device, file=path, line=line, message=fault)
 
 
 def _fault(login: Login, planned: Mapping[str, DeclaredLogin], users: frozenset[str]) -> str:
@@ -32,8 +34,6 @@ def _fault(login: Login, planned: Mapping[str, DeclaredLogin], users: frozenset[
         return f"the account {login.name} opens with a key that is none of its operator's"
     if login.has_password and not operator.has_password:
         return f"the account {login.name} opens with a password, and its operator has none"
-    return (
-        f"the account {login.name} may change the switch, and its operator may not"
-        if login.is_admin > operator.is_admin
-        else ""
-    )
+    if login.is_admin and not operator.is_admin:
+        return f"the account {login.name} may change the switch, and its operator may not"
+    return ""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from clusterwright.finding import VerifyError
 from clusterwright.packets.boxes import NOTHING, Packet, PacketSet
@@ -158,26 +157,29 @@ def check_hooks(
     declared: DeclaredIsolation, node_filter: NodeFilter, interfaces: InterfaceNumbers
 ) -> Iterator[CheckedHook]:
     """Packets passing a filter at each hook, and permitted ones. Raises VerifyError for circular jumps."""
-    zones, nics, boots, bridges = node_filter.zones, node_filter.nics, node_filter.boots, node_filter.bridges
+    ruleset = node_filter.ruleset
+    at_worst = at_any_rate(ruleset)
+    for hook in ("input", "forward", "output"):
+        passes, idle = _passing(node_filter, ruleset, hook)
+        always = passes
+        if at_worst is not ruleset:
+            always, _ = _passing(node_filter, at_worst, hook)
+        wanted = _permitted(declared, node_filter, interfaces, hook)
+        yield CheckedHook(hook=hook, passes=passes, always=always, wanted=wanted, idle=idle)
 
-    def taken() -> PacketSet:
+
+def _permitted(
+    declared: DeclaredIsolation, node_filter: NodeFilter, interfaces: InterfaceNumbers, hook: str
+) -> PacketSet:
+    """Packets that a node should accept, forward or send, by the hook."""
+    zones, nics, bridges, boots = node_filter.zones, node_filter.nics, node_filter.bridges, node_filter.boots
+    if hook == "input":
         packets = node_input(declared, zones, nics, interfaces, boots=boots)
         return packets - to_containers(bridges, nics, interfaces) if bridges else packets
-
-    def sent() -> PacketSet:
+    if hook == "output":
         packets = node_output(declared, zones, nics, interfaces, boots=boots)
         return packets | sent_to_containers(bridges, interfaces) if bridges else packets
-
-    ask: Sequence[tuple[str, Callable[[], PacketSet]]] = (
-        ("input", taken),
-        ("forward", partial(forwarded, declared, bridges, zones, nics, interfaces) if bridges else lambda: NOTHING),
-        ("output", sent),
-    )
-    at_worst = at_any_rate(node_filter.ruleset)
-    for hook, wanted in ask:
-        passes, idle = _passing(node_filter, node_filter.ruleset, hook)
-        always = passes if at_worst is node_filter.ruleset else _passing(node_filter, at_worst, hook)[0]
-        yield CheckedHook(hook=hook, passes=passes, always=always, wanted=wanted(), idle=idle)
+    return forwarded(declared, bridges, zones, nics, interfaces) if bridges else NOTHING
 
 
 def _passing(node_filter: NodeFilter, ruleset: Ruleset, hook: str) -> tuple[PacketSet, tuple[Idle, ...]]:

@@ -24,23 +24,22 @@ def opening_faults(tree: RenderedTree, declared: Planned | None) -> Iterator[Cou
         for device in tree.devices_with(file):
             text = tree.text(device, file) or ""
             with errors_leave_open(tree, device, file):
-                for at, message in read(text, device, declared):
-                    yield Counterexample(
-                        device=device, file=file, line=text.count("\n", 0, max(at, 0)) + 1, message=message
-                    )
+                for position, message in read(text, device, declared):
+                    line = text.count("\n", 0, max(position, 0)) + 1
+                    yield Counterexample(device=device, file=file, line=line, message=message)
 
 
 def server_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
     """Servers of a switch missing from the spec for that service. Raises VerifyError."""
     for part in managed(tree):
         for device, file, server, _ in part.servers:
-            if what := _stranger(server, device, declared):
-                yield Counterexample(
-                    device=device, file=file, line=line_at(tree, device, file, server.at), message=what
-                )
+            fault = _server_fault(server, device, declared)
+            if fault:
+                line = line_at(tree, device, file, server.at)
+                yield Counterexample(device=device, file=file, line=line, message=fault)
 
 
-def _stranger(server: Server, device: str, declared: DeclaredIsolation) -> str:
+def _server_fault(server: Server, device: str, declared: DeclaredIsolation) -> str:
     """Fault of a server; "" for a server of the spec for its service."""
     relies = f"the switch relies on {server.address} for {server.what}"
     try:

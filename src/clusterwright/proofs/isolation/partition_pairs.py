@@ -24,18 +24,18 @@ from clusterwright.proofs.tree import RenderedTree
 _FULL = frozenset({"full", "both"})
 _STRANGER = 0  # GUID of no planned port
 _SHOWN = 6  # differences for each subnet
-_Seats = dict[int, dict[int, tuple[bool, int]]]  # port GUID, then P_Key: full membership, and its line
+_Memberships = dict[int, dict[int, tuple[bool, int]]]  # port GUID, then P_Key: full membership, and its line
 _Keys = frozenset[tuple[int, bool]]
 PARTITION_INTENT = SUBNET_INTENT | {"endpoints", "managers", "open_default", "partitions"}
 """Properties of the declaration compared with the packets between partitions."""
 
 
-class _Kind(NamedTuple):
+class _PortKind(NamedTuple):
     """Common properties of ports: their zones, their keys by the text and by the spec."""
 
     zones: tuple[str, ...]
-    given: _Keys
-    wanted: _Keys
+    rendered: _Keys
+    planned: _Keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +57,29 @@ def partition_verdict(tree: RenderedTree, declaration: Declaration) -> Partition
         options = parse_options(tree.text(device, config) or "")
         path = options["partition_config_file"].value.lstrip("/") if "partition_config_file" in options else ""
         text = tree.text(device, path)
-        subnet = _subnet(declaration, device, options["guid"].value if "guid" in options else "")
+        guid = options["guid"].value if "guid" in options else ""
+        subnet = _subnet(declaration, device, guid)
         enforced = options["part_enforce"].value if "part_enforce" in options else "both"
         if subnet is None or (subnet, text, enforced) in checked:
             continue
         checked.add((subnet, text, enforced))
         managers = _managers(tree, config, declaration, subnet, text)
-        everybody = declaration.ports[subnet] | {_STRANGER}
-        seats = _seats(text, everybody, managers) if enforced != "off" else _open(everybody)
-        kinds = _kinds(seats, declaration, subnet, managers)
-        differences = list(_differences(kinds, seats, declaration, subnet))
+        all_ports = declaration.ports[subnet] | {_STRANGER}
+        memberships = _memberships(text, all_ports, managers) if enforced != "off" else _open(all_ports)
+        kinds = _kinds(memberships, declaration, subnet, managers)
+        differences = list(_differences(kinds, memberships, declaration, subnet))
         faults += [
             Counterexample(device=device, file=path or config, line=line, message=message)
             for line, message in differences[:_SHOWN]
         ]
         if subnet not in subnets:
             subnets.add(subnet)
-            ports += len(seats) - 1
+            ports += len(memberships) - 1
             zones = set(chain.from_iterable(kind.zones for kind in kinds))
             pairs += len(zones) ** 2
     facts = (Fact("InfiniBand ports in partitions", ports), Fact("pairs of zones over InfiniBand", pairs))
-    return PartitionVerdict(facts if subnets else (), tuple(faults))
+    shown_facts = facts if subnets else ()
+    return PartitionVerdict(facts=shown_facts, faults=tuple(faults))
 
 
 def _subnet(declaration: Declaration, device: str, guid: str) -> str | None:
@@ -101,9 +103,9 @@ def _managers(
     listed as full members of the default partition, on possible hosts.
     """
     hosts, wanted = declaration.managers.get(subnet, (frozenset(), 0))
-    here = frozenset(tree.devices_with(config))
-    guids = {guid for guid in declaration.ports[subnet] if declaration.endpoints[guid][0] in here}
-    left = wanted - len({declaration.endpoints[guid][0] for guid in guids})
+    hosts_in_tree = frozenset(tree.devices_with(config))
+    guids = {guid for guid in declaration.ports[subnet] if declaration.endpoints[guid][0] in hosts_in_tree}
+    remaining = wanted - len({declaration.endpoints[guid][0] for guid in guids})
     try:
         statements = parse_partitions(text or "")
     except BadStatement:
@@ -114,34 +116,36 @@ def _managers(
             named += [member.guid for member in statement.members if member.membership in _FULL]
     for guid in named:
         host = declaration.endpoints.get(guid, ("", ""))[0]
-        if left > 0 and host in hosts - here:
+        if remaining > 0 and host in hosts - hosts_in_tree:
             guids.add(guid)
-            left -= 1
+            remaining -= 1
     return frozenset(guids)
 
 
-def _open(ports: frozenset[int]) -> _Seats:
+def _open(ports: frozenset[int]) -> _Memberships:
     """Memberships of opensm without a readable file: every port is a full member of the default partition."""
     return {guid: {DEFAULT_PKEY: (True, 0)} for guid in ports}
 
 
-def _seats(text: str | None, ports: frozenset[int], managers: frozenset[int]) -> _Seats:
+def _memberships(text: str | None, ports: frozenset[int], managers: frozenset[int]) -> _Memberships:
     try:
         statements = parse_partitions(text or "")
     except BadStatement:
         return _open(ports)
     if not statements:
         return _open(ports)
-    seats_by_port: _Seats = {guid: {} for guid in ports}
+    memberships_by_port: _Memberships = {guid: {} for guid in ports}
     for statement in statements:
-        _sit(seats_by_port, statement, ports, managers)
+        _add_members(memberships_by_port, statement, ports, managers)
     if not any(statement.pkey == DEFAULT_PKEY for statement in statements):
-        for seats in seats_by_port.values():
-            seats[DEFAULT_PKEY] = (True, 0)
-    return seats_by_port
+        for memberships in memberships_by_port.values():
+            memberships[DEFAULT_PKEY] = (True, 0)
+    return memberships_by_port
 
 
-def _sit(seats_by_port: _Seats, statement: Statement, ports: frozenset[int], managers: frozenset[int]) -> None:
+def _add_members(
+    memberships_by_port: _Memberships, statement: Statement, ports: frozenset[int], managers: frozenset[int]
+) -> None:
     """Add a statement's members to their memberships; of several for a port the last holds, as in opensm."""
     if statement.pkey is None:
         return
@@ -150,73 +154,80 @@ def _sit(seats_by_port: _Seats, statement: Statement, ports: frozenset[int], man
         if not named and member.guid:
             named = frozenset({member.guid})
         for guid in named:
-            seats_by_port.setdefault(guid, {})[statement.pkey] = (member.membership in _FULL, member.line)
+            memberships_by_port.setdefault(guid, {})[statement.pkey] = (member.membership in _FULL, member.line)
 
 
-def _kinds(seats: _Seats, declaration: Declaration, subnet: str, managers: frozenset[int]) -> dict[_Kind, list[int]]:
+def _kinds(
+    memberships: _Memberships, declaration: Declaration, subnet: str, managers: frozenset[int]
+) -> dict[_PortKind, list[int]]:
     """Ports by kind, in order."""
-    everybody = subnet in declaration.open_default
+    is_open = subnet in declaration.open_default
     wanted: dict[int, set[tuple[int, bool]]] = {
-        guid: {(DEFAULT_PKEY, everybody or guid in managers)} for guid in (*declaration.ports[subnet], _STRANGER)
+        guid: {(DEFAULT_PKEY, is_open or guid in managers)} for guid in (*declaration.ports[subnet], _STRANGER)
     }
     for partition in declaration.partitions:
         if partition.subnet == subnet:
             for guid, membership in partition.members.items():
                 wanted[guid].add((partition.pkey, membership in _FULL))
     zones = declaration.isolation.zones_of if declaration.isolation is not None else {}
-    kinds: dict[_Kind, list[int]] = {}
-    for guid in sorted(seats):
-        end = declaration.endpoints.get(guid)
-        given = frozenset((pkey, is_full) for pkey, (is_full, _) in seats[guid].items())
-        kind = _Kind(zones.get(end[0], ()) if end is not None else (), given, frozenset(wanted.get(guid, ())))
+    kinds: dict[_PortKind, list[int]] = {}
+    for guid in sorted(memberships):
+        host, _ = declaration.endpoints.get(guid, ("", ""))
+        rendered = frozenset((pkey, is_full) for pkey, (is_full, _) in memberships[guid].items())
+        planned = frozenset(wanted.get(guid, ()))
+        kind = _PortKind(zones=zones.get(host, ()), rendered=rendered, planned=planned)
         kinds.setdefault(kind, []).append(guid)
     return kinds
 
 
-def _reach(one: _Keys, other: _Keys) -> dict[int, bool]:
+def _shared_pkeys(first: _Keys, second: _Keys) -> set[int]:
     """P_Keys by which two ports reach each other."""
-    reaching = {}
-    for pkey, is_full in one:
-        if (pkey, True) in other or (is_full and (pkey, False) in other):
-            reaching[pkey] = True
-    return reaching
+    shared = set()
+    for pkey, is_full in first:
+        if (pkey, True) in second or (is_full and (pkey, False) in second):
+            shared.add(pkey)
+    return shared
 
 
 def _differences(
-    kinds: Mapping[_Kind, list[int]], seats: _Seats, declaration: Declaration, subnet: str
+    kinds: Mapping[_PortKind, list[int]], memberships: _Memberships, declaration: Declaration, subnet: str
 ) -> Iterator[tuple[int, str]]:
-    names = {partition.pkey: partition.name for partition in declaration.partitions if partition.subnet == subnet} | {
-        DEFAULT_PKEY: "Default"
-    }
+    names = {partition.pkey: partition.name for partition in declaration.partitions if partition.subnet == subnet}
+    names[DEFAULT_PKEY] = "Default"
     listed = list(kinds.items())
-    for at, (one, guids) in enumerate(listed):
-        for other, theirs in listed[at:]:
-            if one == other and len(guids) == 1:
+    for index, (kind, guids) in enumerate(listed):
+        for peer_kind, peer_guids in listed[index:]:
+            is_same_kind = kind == peer_kind
+            if is_same_kind and len(guids) == 1:
                 continue
-            first, second = guids[0], theirs[1] if one == other else theirs[0]
-            given, wanted = _reach(one.given, other.given), _reach(one.wanted, other.wanted)
-            if bool(given) == bool(wanted):
+            guid = guids[0]
+            peer = peer_guids[1] if is_same_kind else peer_guids[0]
+            rendered = _shared_pkeys(kind.rendered, peer_kind.rendered)
+            planned = _shared_pkeys(kind.planned, peer_kind.planned)
+            if bool(rendered) == bool(planned):
                 continue
-            ends = f"{_end(declaration, first)} and {_end(declaration, second)}"
-            pair = f"{_zones(one)} and {_zones(other)} over {subnet}, both ways"
-            pkey = min(given or wanted)
+            ends = f"{_end(declaration, guid)} and {_end(declaration, peer)}"
+            pair = f"{_zones(kind)} and {_zones(peer_kind)} over {subnet}, both ways"
+            pkey = min(rendered or planned)
             label = f"partition {names.get(pkey, 'of no zone')} (0x{pkey:04x})"
-            line = _line(seats, pkey, (first, one), (second, other))
-            if given:
+            line = _line(memberships, pkey, (guid, kind), (peer, peer_kind))
+            if rendered:
                 yield line, f"{ends} reach each other by {label}, {pair}: no partition of the spec joins them."
             else:
                 yield line, f"{ends} do not reach each other, {pair}: {label} should join them."
 
 
-def _line(seats: _Seats, pkey: int, *ends: tuple[int, _Kind]) -> int:
+def _line(memberships: _Memberships, pkey: int, *ends: tuple[int, _PortKind]) -> int:
     """Line with an undeclared P_Key of one of two ports, or else the last line of the key; 0 without one."""
-    lines = [seats[guid][pkey] for guid, _ in ends if pkey in seats[guid]]
-    odd = [
-        seats[guid][pkey][1]
-        for guid, kind in ends
-        if pkey in seats[guid] and (pkey, seats[guid][pkey][0]) not in kind.wanted
-    ]
-    return odd[0] if odd else max((line for _, line in lines), default=0)
+    last_line = 0
+    for guid, kind in ends:
+        if pkey not in memberships[guid]:
+            continue
+        is_full, line = memberships[guid][pkey]
+        if (pkey, is_full) not in kind.planned:
+            return line
+        last_line = max(last_line, line)
+    return last_line
 
 
 def _end(declaration: Declaration, guid: int) -> str:
@@ -226,5 +237,5 @@ def _end(declaration: Declaration, guid: int) -> str:
     return f"{end[0]} {end[1]} (0x{guid:016x})" if end is not None else f"0x{guid:016x}, which is not planned"
 
 
-def _zones(kind: _Kind) -> str:
+def _zones(kind: _PortKind) -> str:
     return " and ".join(kind.zones) or "no zone"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
 from itertools import chain, product
 
 from clusterwright.and_more import and_more
@@ -51,15 +50,16 @@ from clusterwright.proofs.isolation.nodes import (
     BOOTING,
     NETWORKS,
     RUNNING,
+    CheckedHook,
     NodeFilter,
     check_hooks,
     loading_faults,
     node_filters,
 )
 from clusterwright.proofs.isolation.partition_pairs import PARTITION_INTENT, PartitionVerdict, partition_verdict
+from clusterwright.proofs.isolation.port_ranges import unnarrowed_faults
 from clusterwright.proofs.isolation.switches import read_switches, switches_read
 from clusterwright.proofs.isolation.way import FilterPlaces, places_of
-from clusterwright.proofs.reading import reader_by_switch
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
@@ -94,7 +94,7 @@ def _proof(tree: RenderedTree, declared: DeclaredIsolation, partitions: Partitio
         *_missing(tree, declared),
         *unloaded(tree),
         *other_filters(tree),
-        *_unnarrowed(tree, declared),
+        *unnarrowed_faults(tree, declared),
         *_nodes(tree, places, nodes),
         *_ports(places, switches.ports),
         *partitions.faults,
@@ -167,53 +167,6 @@ def _missing(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counte
             )
 
 
-def _unnarrowed(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Counterexample]:
-    """Flows passed with every port by a chip without port ranges, to hosts without a filter to narrow them.
-
-    Replies pass the same way back, from every port.
-    """
-    single_port_readers = [reader for reader in READERS if reader.single_ports]
-    files = {device: reader.file for device, reader in reader_by_switch(tree, single_port_readers).items()}
-    edges = [edge for edge in declared.edges if edge.switch in files]
-    unfiltered = cache(partial(_unfiltered, declared))  # called for every edge, and equal for all edges of a fabric
-    if edges:
-        for flow in declared.flows:
-            if not flow.has_long_range:
-                continue
-            for source, target, what in (
-                (flow.source, flow.target, ""),
-                (flow.target, flow.source, " for its replies"),
-            ):
-                for edge in edges:
-                    local = any(part.addresses & edge.subnet for part in declared.zone[source].parts)
-                    host = unfiltered(target, edge.fabric) if local else None
-                    if host is not None:
-                        yield Counterexample(
-                            device=edge.switch,
-                            file=files[edge.switch],
-                            line=0,
-                            message=f"flow {flow.name}{what}: the switch knows no ranges and passes every"
-                            f" port from {source} to "
-                            f"{target}, where {host} has no filter to narrow that",
-                        )
-                        break
-
-
-def _unfiltered(declared: DeclaredIsolation, zone: str, fabric: str) -> str | None:
-    """First host of a zone on a fabric without a filter: it has no image, or is a management port."""
-    parts = [part for part in declared.zone[zone].parts if part.fabric == fabric]
-    is_managed = fabric in declared.management.values()
-    if not parts:
-        return None
-    hosts: set[str] = set()
-    for (version, number), (device, _) in declared.addresses.items():
-        if device in declared.imaged and not is_managed:
-            continue
-        if any(part.version == version and number in part.addresses for part in parts):
-            hosts.add(device)
-    return min(hosts, default=None)
-
-
 def _nodes(tree: RenderedTree, places: FilterPlaces, nodes: Iterable[NodeFilter]) -> Iterator[Counterexample]:
     """Differences of nodes' filters; an unreadable one leaves its own nodes open."""
     for node in nodes:
@@ -225,29 +178,34 @@ def _nodes(tree: RenderedTree, places: FilterPlaces, nodes: Iterable[NodeFilter]
 
 
 def _node(places: FilterPlaces, node_filter: NodeFilter) -> Iterator[Counterexample]:
-    device = node_filter.nodes[0]
-    also = f" {count(len(node_filter.nodes), 'node')} have this file." if len(node_filter.nodes) > 1 else ""
+    nodes, file = node_filter.nodes, node_filter.file
+    also = f" {count(len(nodes), 'node')} have this file." if len(nodes) > 1 else ""
     for line, message in loading_faults(places.declared, node_filter):
-        yield Counterexample(device=device, file=node_filter.file, line=line, message=f"{message}{also}")
+        yield Counterexample(device=nodes[0], file=file, line=line, message=f"{message}{also}")
     for checked in check_hooks(places.declared, node_filter, places.interfaces):
-        far = SRC if checked.hook == "input" else DST
-        usual = OWN if checked.hook == "output" else FOREIGN
-        near = tuple(_nics(places, device, checked.hook))
-        extra, missing = checked.passes - checked.wanted, checked.wanted - checked.always
-        for one in _differences(places, extra, missing, far=far, near=near, device=device):
-            if one.extra:
-                line, is_rated = node_filter.decide(checked.hook, one.packet).line, False
-            else:
-                line, is_rated = node_filter.stopping(checked.hook, one.packet)
-            rated = " It passes up to a rate alone." if is_rated else ""
-            name = f" ({_interface(places, checked.hook, one.packet)})"
-            way = places.way(one.packet, hook=checked.hook)
-            message = f"{checked.hook}{name} {_what(places, one, usual)}{way}.{rated}{also}"
-            yield Counterexample(device=device, file=node_filter.file, line=line, message=message)
+        for line, message in _hook_faults(places, node_filter, checked):
+            yield Counterexample(device=nodes[0], file=file, line=line, message=f"{message}{also}")
         for idle in checked.idle:
-            yield Counterexample(
-                device=device, file=node_filter.file, line=idle.line, message=f"{idle_phrase(checked.hook, idle)}{also}"
-            )
+            message = f"{idle_phrase(checked.hook, idle)}{also}"
+            yield Counterexample(device=nodes[0], file=file, line=idle.line, message=message)
+
+
+def _hook_faults(places: FilterPlaces, node_filter: NodeFilter, checked: CheckedHook) -> Iterator[tuple[int, str]]:
+    """Differences of a filter at a hook, as line and message."""
+    hook, device = checked.hook, node_filter.nodes[0]
+    far = SRC if hook == "input" else DST
+    usual_origin = OWN if hook == "output" else FOREIGN
+    near = tuple(_nics(places, device, hook))
+    extra, missing = checked.passes - checked.wanted, checked.wanted - checked.always
+    for difference in _differences(places, extra, missing, far=far, near=near, device=device):
+        packet = difference.packet
+        if difference.extra:
+            line, is_rated = node_filter.decide(hook, packet).line, False
+        else:
+            line, is_rated = node_filter.stopping(hook, packet)
+        rated = " It passes up to a rate alone." if is_rated else ""
+        fault = _difference_phrase(places, difference, usual_origin)
+        yield line, f"{hook} ({_interface(places, hook, packet)}) {fault}{places.way(packet, hook=hook)}.{rated}"
 
 
 def _nics(places: FilterPlaces, device: str, hook: str) -> Iterator[Box]:
@@ -263,10 +221,11 @@ def _nics(places: FilterPlaces, device: str, hook: str) -> Iterator[Box]:
 
 def _hosts(places: FilterPlaces, port_filter: PortFilter) -> Iterator[Box]:
     """Address of each host behind a switch's ports, as boxes of its packets."""
-    edge = next(
-        (e for e in places.declared.edges if (e.switch, e.fabric) == (port_filter.device, port_filter.fabric)), None
-    )
-    ends = {edge.ports[port] for port in port_filter.ports if port in edge.ports} if edge is not None else set()
+    ends: set[tuple[str, str]] = set()
+    for edge in places.declared.edges:
+        if (edge.switch, edge.fabric) == (port_filter.device, port_filter.fabric):
+            ends.update(edge.ports[port] for port in port_filter.ports if port in edge.ports)
+            break
     for (version, number), end in places.declared.addresses.items():
         if end in ends:
             yield box(family=values(int(version == 6)), src=values(number))
@@ -284,7 +243,8 @@ _NEAR = {HOSTS: _hosts, MANAGEMENT: _own_port}
 
 
 def _interface(places: FilterPlaces, hook: str, packet: Packet) -> str:
-    return places.interfaces.name(packet[IIF if hook == "input" else OIF])
+    field = IIF if hook == "input" else OIF
+    return places.interfaces.name(packet[field])
 
 
 def _ports(places: FilterPlaces, groups: Iterable[tuple[PortGroup, object]]) -> Iterator[Counterexample]:
@@ -312,19 +272,20 @@ def _ports(places: FilterPlaces, groups: Iterable[tuple[PortGroup, object]]) -> 
 
 
 def _port(places: FilterPlaces, port_filter: PortFilter, passes: PacketSet) -> Iterator[Counterexample]:
-    extra = PacketSet(()) if port_filter.what in OTHERS else passes - port_filter.wanted
+    extra = PacketSet(()) if port_filter.kind in OTHERS else passes - port_filter.wanted
     missing = port_filter.wanted - passes
     if not extra and not missing:
         return
-    near = tuple(_NEAR[port_filter.what](places, port_filter)) if port_filter.what in _NEAR else ()
-    far = DST if port_filter.what == HOSTS or port_filter.what in OUTWARDS else SRC
-    for one in _differences(places, extra, missing, far=far, near=near, device=port_filter.device):
-        decision = port_filter.decide(one.packet)
-        name = f"{port_filter.what} {port_filter.ports[0]}" + (
-            f" and {len(port_filter.ports) - 1:,} more" if len(port_filter.ports) > 1 else ""
-        )
+    near = tuple(_NEAR[port_filter.kind](places, port_filter)) if port_filter.kind in _NEAR else ()
+    far = DST if port_filter.kind == HOSTS or port_filter.kind in OUTWARDS else SRC
+    name = f"{port_filter.kind} {port_filter.ports[0]}"
+    if len(port_filter.ports) > 1:
+        name += f" and {len(port_filter.ports) - 1:,} more"
+    for difference in _differences(places, extra, missing, far=far, near=near, device=port_filter.device):
+        decision = port_filter.decide(difference.packet)
         rule = f", rule {decision.name}" if decision.name else ""
-        message = f"{name}{rule}: {_what(places, one, FOREIGN)}{places.way(one.packet, port_filter.fabric)}."
+        way = places.way(difference.packet, port_filter.fabric)
+        message = f"{name}{rule}: {_difference_phrase(places, difference, FOREIGN)}{way}."
         yield Counterexample(device=port_filter.device, file=port_filter.file, line=decision.line, message=message)
 
 
@@ -333,7 +294,7 @@ def _port_idle(port_filter: PortFilter, idle: Idle) -> Counterexample:
         device=port_filter.device,
         file=port_filter.file,
         line=idle.line,
-        message=idle_phrase(f"{port_filter.what} {port_filter.ports[0]}", idle),
+        message=idle_phrase(f"{port_filter.kind} {port_filter.ports[0]}", idle),
     )
 
 
@@ -343,15 +304,16 @@ def _differences(
     """Packets passing beyond the matrix, and stopped packets of it: one for each zone on the far side."""
     for packets, is_extra in ((extra, True), (missing, False)):
         shown = 0
-        left = packets
-        if packets:
-            for limit in _far_sides(places.declared, far):
-                part = left & limit
-                if not part or shown == _SHOWN_PER_FILTER:
-                    continue
-                left = left - limit
-                shown += 1
-                yield _Difference(places.concrete(part, far, near, device), is_extra)
+        remaining = packets
+        if not packets:
+            continue
+        for limit in _far_sides(places.declared, far):
+            part = remaining & limit
+            if not part or shown == _SHOWN_PER_FILTER:
+                continue
+            remaining = remaining - limit
+            shown += 1
+            yield _Difference(places.concrete(part, far, near, device), is_extra)
 
 
 def _far_sides(declared: DeclaredIsolation, far: int) -> Iterator[PacketSet]:
@@ -366,14 +328,15 @@ def _far_sides(declared: DeclaredIsolation, far: int) -> Iterator[PacketSet]:
     yield EVERYTHING
 
 
-def _what(places: FilterPlaces, one: _Difference, usual_origin: int) -> str:
+def _difference_phrase(places: FilterPlaces, difference: _Difference, usual_origin: int) -> str:
     """Fault of a packet in a sentence, without its path."""
-    declared = places.declared
-    version = version_of(one.packet)
-    pair = [declared.zone_at(version, one.packet[side]) for side in (SRC, DST)]
-    verb = "passes" if one.extra else "is stopped"
-    reason = "no flow allows it" if one.extra else "it is declared"
-    return f"{packet_phrase(one.packet, usual_origin)} {verb}, {pair[0]} to {pair[1]}: {reason}. "
+    packet = difference.packet
+    version = version_of(packet)
+    source = places.declared.zone_at(version, packet[SRC])
+    target = places.declared.zone_at(version, packet[DST])
+    verb = "passes" if difference.extra else "is stopped"
+    reason = "no flow allows it" if difference.extra else "it is declared"
+    return f"{packet_phrase(packet, usual_origin)} {verb}, {source} to {target}: {reason}. "
 
 
 def _has_filters(tree: RenderedTree) -> bool:

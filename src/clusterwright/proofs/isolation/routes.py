@@ -46,15 +46,18 @@ def route_faults(
             return ""
         if destination not in fault_by_destination:
             fault_by_destination[destination] = _destination_fault(known, destination, is_declared=owner is not None)
-        if owner is not None and (host := owner(hop)) and not fault_by_destination[destination]:
+        fault = fault_by_destination[destination]
+        host = "" if owner is None else owner(hop)
+        if host and not fault:
             return f"a route to {destination} through {hop}, which is {host} and no gateway"
-        return fault_by_destination[destination]
+        return fault
 
     for device, path, reader in _files_with_routes(tree):
         text = tree.text(device, path) or ""
         try:
-            for at, what in reader(text, partial(route_fault, device)):
-                yield Counterexample(device=device, file=path, line=text.count("\n", 0, at) + 1, message=what)
+            for position, message in reader(text, partial(route_fault, device)):
+                line = text.count("\n", 0, position) + 1
+                yield Counterexample(device=device, file=path, line=line, message=message)
         except Unreadable as error:
             leave_open(tree, device, path, unreadable(device, path, error))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

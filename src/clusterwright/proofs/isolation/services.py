@@ -62,31 +62,31 @@ def service_behaviour(service: SwitchService) -> object:
 
 def _faults(declared: DeclaredIsolation, fabric: str, service: SwitchService) -> Iterator[tuple[int, str]]:
     wanted = declared_sources(declared, fabric, service.version, service.protocol, service.port)
-    what = f"{service.name} ({service.protocol.upper()} {service.port})"
+    name = f"{service.name} ({service.protocol.upper()} {service.port})"
     passes, idle = passing_sources(service)
-    yield from ((line, f"{what}: this entry decides about no source.") for line in idle)
-    for left, verb, reason in (
+    yield from ((line, f"{name}: this entry decides about no source.") for line in idle)
+    missing_list = "" if service.rules is not None else " It has no list of sources."
+    for sources, verb, reason in (
         (passes - wanted, "reaches it", "no flow allows it"),
         (wanted - passes, "is refused", "it is declared"),
     ):
-        for zone, number in _by_zone(declared, service.version, left):
-            line = _line(service, number)
-            missing = "" if service.rules is not None else " It has no list of sources."
-            yield line, f"{what}: {address(service.version, number)} {verb}, from {zone}: {reason}.{missing}"
+        for zone, number in _by_zone(declared, service.version, sources):
+            source = address(service.version, number)
+            yield _line(service, number), f"{name}: {source} {verb}, from {zone}: {reason}.{missing_list}"
 
 
 def passing_sources(service: SwitchService) -> tuple[Ranges, list[int]]:
     """Sources accepted by a service, and the lines of entries that never decide."""
     if service.rules is None:
         return WHOLE[SRC] & everywhere(service.version), []
-    left, passes, idle = everywhere(service.version), EMPTY, []
+    undecided, passes, idle = everywhere(service.version), EMPTY, []
     for rule in service.rules:
         sources = _sources(rule, service.version)
-        if not sources & left:
+        if not sources & undecided:
             idle.append(rule.line)
         if rule.verdict == ACCEPT:
-            passes |= sources & left
-        left = left - sources
+            passes |= sources & undecided
+        undecided = undecided - sources
     return passes, idle
 
 
@@ -105,16 +105,16 @@ def _line(service: SwitchService, number: int) -> int:
     return service.line
 
 
-def _by_zone(declared: DeclaredIsolation, version: int, left: Ranges) -> Iterator[tuple[str, int]]:
+def _by_zone(declared: DeclaredIsolation, version: int, remaining: Ranges) -> Iterator[tuple[str, int]]:
     """An address of each zone in a set, then one of none."""
     shown = 0
     for zone in declared.zones:
         for part in zone.parts:
-            both = part.addresses & left if part.version == version else EMPTY
+            both = part.addresses & remaining if part.version == version else EMPTY
             if both and shown < _SHOWN:
                 shown += 1
-                left = left - part.addresses
+                remaining = remaining - part.addresses
                 yield declared.zone_at(version, both.bounds[0][0]), both.bounds[0][0]
-    if left and shown < _SHOWN:
-        number = max(low for low, _ in left.bounds)
+    if remaining and shown < _SHOWN:
+        number = max(low for low, _ in remaining.bounds)
         yield declared.zone_at(version, number), number

@@ -85,7 +85,7 @@ class FilterPlaces:
             decision = node_filter.decide("input", moved) if node_filter is not None else None
             yield f"{receiver[0]} {receiver[1]} input", decision
         else:
-            yield f"to outside{' over ' + fabric if fabric else ''}", None
+            yield f"to outside over {fabric}" if fabric else "to outside", None
 
     def _edge(self, sender: tuple[str, str], packet: Packet) -> Iterable[tuple[str, Decision | None]]:
         for edge in self.declared.edges:
@@ -135,13 +135,13 @@ def places_of(
             filter_by_node.update(dict.fromkeys(node.nodes, node))
     group_by_port: dict[tuple[str, str], PortGroup] = {}
     for group in groups:
-        if group.what == HOSTS:
+        if group.kind == HOSTS:
             group_by_port.update(((group.device, port), group) for port in group.ports)
     return FilterPlaces(declared=declared, interfaces=interfaces, nodes=filter_by_node, groups=group_by_port)
 
 
 def _with(packet: Packet, changed: Mapping[int, int]) -> Packet:
-    return tuple(changed.get(at, value) for at, value in enumerate(packet))
+    return tuple(changed.get(index, value) for index, value in enumerate(packet))
 
 
 def _line(decision: Decision) -> str:

@@ -65,10 +65,10 @@ def _faults(texts: Mapping[str, str], planned: DeclaredNames | None) -> Iterator
         return
     yield from _order_faults(texts)
     cards, devices = zip(*names.device_of, strict=True) if names.device_of else ((), ())
-    for what, values in (("name", devices), ("card", cards)):
-        twice = sorted({value for value in values if values.count(value) > 1})
-        if twice:
-            yield RDMA_SCRIPT, line_with(script, twice[0]), f"the {what} {twice[0]} stands twice"
+    for kind, values in (("name", devices), ("card", cards)):
+        repeated = sorted({value for value in values if values.count(value) > 1})
+        if repeated:
+            yield RDMA_SCRIPT, line_with(script, repeated[0]), f"the {kind} {repeated[0]} stands twice"
     if planned is None:
         return
     device_of = dict(names.device_of)
@@ -76,12 +76,9 @@ def _faults(texts: Mapping[str, str], planned: DeclaredNames | None) -> Iterator
         yield RDMA_SCRIPT, line_with(script, card), f"no RDMA device is planned at {card}: the unit fails on every node"
     for card, name in planned.rdma_devices.items():
         if device_of.get(card) != name:
-            held = device_of.get(card, "what the kernel calls it")
-            yield (
-                RDMA_SCRIPT,
-                line_with(script, card),
-                f"the RDMA device at {card} is called {held}, and {name} is planned",
-            )
+            actual_name = device_of.get(card, "what the kernel calls it")
+            message = f"the RDMA device at {card} is called {actual_name}, and {name} is planned"
+            yield RDMA_SCRIPT, line_with(script, card), message
 
 
 def _link_faults(links: Mapping[str, str], planned: DeclaredNames | None) -> Iterator[Fault]:
@@ -93,8 +90,9 @@ def _link_faults(links: Mapping[str, str], planned: DeclaredNames | None) -> Ite
         elif card and name:
             interface_of[card] = name
             if planned is not None and planned.interfaces.get(card) != name:
-                held = planned.interfaces.get(card, "no adapter")
-                yield path, line_with(text, card), f"the card at {card} is called {name}, and {held} is planned there"
+                planned_name = planned.interfaces.get(card, "no adapter")
+                message = f"the card at {card} is called {name}, and {planned_name} is planned there"
+                yield path, line_with(text, card), message
     if planned is None:
         return
     missing = sorted(planned.interfaces.keys() - interface_of.keys())

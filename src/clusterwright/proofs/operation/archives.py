@@ -133,12 +133,12 @@ def _read(files: Mapping[str, RenderedFile]) -> _ServedArchives:
     return server
 
 
-def _is_same(path: str, content: bytes, other: bytes) -> bool:
+def _is_same(path: str, content: bytes, archived_content: bytes) -> bool:
     """Whether two contents of a file differ in nothing but comments."""
-    if content == other:
+    if content == archived_content:
         return True
     lines = lines_that_count(path, content)
-    return lines is not None and lines == lines_that_count(path, other)
+    return lines is not None and lines == lines_that_count(path, archived_content)
 
 
 def _bytes(file: RenderedFile) -> bytes:
@@ -227,14 +227,15 @@ def _image_faults(files: Mapping[str, RenderedFile], path: str, members: Members
     if LIMITS not in files or BOOTED not in members:
         return
     try:
-        booted, asked = json.loads(members[BOOTED].content), read_expected(files[LIMITS].read())
+        booted, expected = json.loads(members[BOOTED].content), read_expected(files[LIMITS].read())
     except ValueError as error:
         yield path, f"{BOOTED}: {error}"
         return
-    if asked.get("image.boot_digest") != booted.get("boot_digest") or asked.get("image.name") != booted.get("name"):
+    image, digest = expected.get("image.name"), expected.get("image.boot_digest")
+    if digest != booted.get("boot_digest") or image != booted.get("name"):
         yield (
             path,
-            f"its check asks for the image {asked.get('image.name')} of another digest: healthy nodes are drained",
+            f"its check asks for the image {image} of another digest: healthy nodes are drained",
         )
 
 

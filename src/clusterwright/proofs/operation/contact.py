@@ -33,66 +33,81 @@ Fault = tuple[str, int, str]
 def _check(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.contact if tree.declaration is not None else None
     paths = [path for path in KEA.values() if (OWNER, path) in tree.files]
-    expected = KEA[declared.version] if declared is not None else KEA[4]
-    path = next(iter(paths), expected)
-    text = tree.text(OWNER, path)
-    faults: list[Fault] = [(other, 0, "a second configuration of Kea") for other in paths[1:]]
+    path = paths[0] if paths else KEA[4 if declared is None else declared.version]
+    faults: list[Fault] = [(second_path, 0, "a second configuration of Kea") for second_path in paths[1:]]
     unknown: list[str] = []
-    dhcp = None
-    if text is None:
-        faults.append((expected, 0, "the file is missing: no device gets an address"))
-    else:
-        try:
-            dhcp = read_contact_dhcp(text)
-        except ValueError as error:
-            faults.append((path, 0, f"Kea does not start: {error}"))
+    dhcp = _read_dhcp(tree.text(OWNER, path), path, faults)
     if dhcp is not None:
         unknown += [f"/{path}: {word}" for word in dhcp.unknown]
         faults += [(path, 0, f"devices that are not planned get addresses of {pool}") for pool in dhcp.pools]
         if declared is not None:
             faults += [(path, 0, message) for message in _dhcp_faults(dhcp, declared)]
-    files = {place: text for place in tree.paths if place.startswith(ROOT) and (text := tree.text(OWNER, place))}
-    for place, content in files.items():
-        first = read_first_file(content)
-        unknown += [f'/{place}:{line}: "{words}"' for line, words in first.unknown]
-        faults += [(place, line, "holds a password or its hash, in clear for everybody") for line in first.secrets]
+    files = _server_files(tree)
+    for file, text in files.items():
+        first_file = read_first_file(text)
+        unknown += [f'/{file}:{line}: "{words}"' for line, words in first_file.unknown]
+        faults += [(file, line, "holds a password or its hash, in clear for everybody") for line in first_file.secrets]
         if declared is not None:
-            faults += [(place, 0, message) for message in _account_faults(first, declared)]
+            faults += [(file, 0, message) for message in _account_faults(first_file, declared)]
     if declared is not None and dhcp is not None:
         faults += _file_faults(dhcp, declared, files, path)
         faults += _web_faults(tree.text(OWNER, WEB_SERVER), declared)
-    reason = f"not proven, because no reader knows {and_more(unknown, _SHOWN, '; ')}" if unknown else ""
-    count = len(dhcp.reservations) if dhcp is not None else 0
-    notes: tuple[str, ...] = ()
-    if declared is not None and declared.unknown:
-        notes = (
-            f"Not answered, because neither address nor port identifies them: {and_more(declared.unknown, _SHOWN)}.",
-        )
+    count = 0 if dhcp is None else len(dhcp.reservations)
     return Verdict(
         facts=(Fact("devices that get their planned address", count), Fact("first files", len(files))),
         counterexamples=tuple(Counterexample(OWNER, *fault) for fault in faults),
         cases=Cases("devices that ask for their first address", count),
-        notes=notes,
-        unjudged=reason,
+        notes=_notes(declared),
+        unjudged=f"not proven, because no reader knows {and_more(unknown, _SHOWN, '; ')}" if unknown else "",
     )
+
+
+def _read_dhcp(text: str | None, path: str, faults: list[Fault]) -> ContactDhcp | None:
+    """Configuration of Kea; a missing or unreadable one is added to the faults."""
+    if text is None:
+        faults.append((path, 0, "the file is missing: no device gets an address"))
+        return None
+    try:
+        return read_contact_dhcp(text)
+    except ValueError as error:
+        faults.append((path, 0, f"Kea does not start: {error}"))
+        return None
+
+
+def _server_files(tree: RenderedTree) -> dict[str, str]:
+    """Texts of the first files on the server, by path."""
+    files: dict[str, str] = {}
+    for path in tree.paths:
+        text = tree.text(OWNER, path) if path.startswith(ROOT) else None
+        if text:
+            files[path] = text
+    return files
+
+
+def _notes(declared: DeclaredContact | None) -> tuple[str, ...]:
+    if declared is None or not declared.unknown:
+        return ()
+    devices = and_more(declared.unknown, _SHOWN)
+    return (f"Not answered, because neither address nor port identifies them: {devices}.",)
 
 
 def _dhcp_faults(dhcp: ContactDhcp, declared: DeclaredContact) -> Iterator[str]:
     planned = {_identity(device): device for device in declared.devices}
-    seen = set()
+    reserved_identities = set()
     for reserved in dhcp.reservations:
         identity = _reserved_identity(reserved)
         device = planned.get(identity)
         if device is None or (reserved.address, reserved.device) != (device.address, device.name):
             yield f"{reserved.value} gets {reserved.address} as {reserved.device}, which is not planned"
-        if identity in seen:
+        if identity in reserved_identities:
             yield f"{reserved.value} has several addresses"
-        seen.add(identity)
+        reserved_identities.add(identity)
     for identity, device in planned.items():
-        if identity not in seen:
+        if identity not in reserved_identities:
             yield f"{device.value} of {device.name} does not get {device.address}"
     for answer in dhcp.answers:
-        if (urlsplit(answer.url).hostname or "") != declared.server or urlsplit(answer.url).scheme != "http":
+        url = urlsplit(answer.url)
+        if url.scheme != "http" or url.hostname != declared.server:
             yield f"switches are sent to {answer.url}, which is another machine"
 
 
@@ -120,16 +135,18 @@ def _file_faults(dhcp: ContactDhcp, declared: DeclaredContact, files: dict[str, 
             yield path, 0, f"{device.name} gets {len(file_answers)} first files, and needs one"
             continue
         (answer,) = file_answers
-        if not _is_asked(answer, device):
+        if not _is_requested(answer, device):
             yield path, 0, f"{device.name} does not ask for its file the way that option {answer.code} is given"
-        place = ROOT + urlsplit(answer.url).path.removeprefix("/")
-        if place not in files:
+        first_file = ROOT + urlsplit(answer.url).path.removeprefix("/")
+        if first_file not in files:
             yield path, 0, f"{device.name} gets {answer.url}, and the server has no such file"
-        elif (ports := read_first_file(files[place]).interfaces) and ports != [device.port]:
-            yield place, 0, f"sets {', '.join(ports)}, and {device.name} is reached by {device.port}"
+            continue
+        ports = read_first_file(files[first_file]).interfaces
+        if ports and ports != [device.port]:
+            yield first_file, 0, f"sets {', '.join(ports)}, and {device.name} is reached by {device.port}"
 
 
-def _is_asked(answer: ContactAnswer, device: DeclaredDevice) -> bool:
+def _is_requested(answer: ContactAnswer, device: DeclaredDevice) -> bool:
     words = device.words
     if words is None or answer.code != words.answer:
         return False
@@ -154,13 +171,14 @@ def _install_faults(device: DeclaredDevice, answers: list[ContactAnswer], declar
 def _account_faults(first: FirstFile, declared: DeclaredContact) -> Iterator[str]:
     for name in first.accounts.keys() - declared.accounts.keys():
         yield f"{name} may log in, and is no administrator of the spec"
-    for name, keys in declared.accounts.items():
-        given = frozenset(first.accounts.get(name, ()))
+    for name, planned_keys in declared.accounts.items():
+        keys = frozenset(first.accounts.get(name, ()))
+        unplanned_keys = sorted(keys - planned_keys)
         if name not in first.accounts:
             yield f"{name} may not log in"
-        elif strange := given - keys:
-            yield f"{name} may log in with {sorted(strange)[0]}, which the spec does not name"
-        elif not given:
+        elif unplanned_keys:
+            yield f"{name} may log in with {unplanned_keys[0]}, which the spec does not name"
+        elif not keys:
             yield f"{name} has no key"
 
 

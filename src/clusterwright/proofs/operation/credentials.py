@@ -53,7 +53,7 @@ def _faults(texts: Mapping[str, str], wanted: Readers | None) -> Iterator[Fault]
     started = read_wanted(texts.get(CREDENTIAL_WANTS, ""))
     mounts = {path.removeprefix(UNITS): unit_of(text) for path, text in texts.items() if path.endswith(".mount")}
     mountpoint_of = {name: unit.get("Where", "") for name, unit in mounts.items()}
-    happens: dict[str, set[tuple[str, str]]] = {}
+    actions_by_file: dict[str, set[tuple[str, str]]] = {}
     for path, text in texts.items():
         if not (path.startswith(CREDENTIAL) and path.endswith(".path")):
             continue
@@ -67,20 +67,20 @@ def _faults(texts: Mapping[str, str], wanted: Readers | None) -> Iterator[Fault]
             yield service, 0, f"the file is missing: {unit} starts nothing"
         done = {(verb, mountpoint_of.get(name, name)) for verb, name in read_started(texts.get(service, ""))}
         for file in read_waiting(text):
-            happens.setdefault(file, set()).update(done)
+            actions_by_file.setdefault(file, set()).update(done)
             if wanted is not None and file not in wanted:
                 yield path, line_with(text, file), f"nothing of the node reads {file}"
     if wanted is not None:
-        yield from _unstarted(wanted, happens)
+        yield from _unstarted(wanted, actions_by_file)
 
 
-def _unstarted(wanted: Readers, happens: Mapping[str, set[tuple[str, str]]]) -> Iterator[Fault]:
+def _unstarted(wanted: Readers, actions_by_file: Mapping[str, set[tuple[str, str]]]) -> Iterator[Fault]:
     """Readers of files without a unit starting them when the file arrives."""
     for file, readers in wanted.items():
-        if file not in happens:
+        if file not in actions_by_file:
             yield CREDENTIAL_WANTS, 0, f"no unit waits for {file}: {_names(readers)} stay off"
-        elif readers - happens[file]:
-            yield CREDENTIAL_WANTS, 0, f"{_names(readers - happens[file])} stay off when {file} comes"
+        elif readers - actions_by_file[file]:
+            yield CREDENTIAL_WANTS, 0, f"{_names(readers - actions_by_file[file])} stay off when {file} comes"
 
 
 def _names(readers: frozenset[tuple[str, str]]) -> str:

@@ -57,8 +57,8 @@ def _kueue(plan: Plan, scheduler: Scheduler, kueue: Kueue) -> DeclaredKueue:
     wanted = scheduler.controllers
     controllers = []
     for device in plan.devices:
-        is_one = device.role == "service" if wanted.nodes is None else device.node_group == wanted.nodes
-        if device.kind == "node" and device.state == "active" and is_one:
+        is_candidate = device.role == "service" if wanted.nodes is None else device.node_group == wanted.nodes
+        if device.kind == "node" and device.state == "active" and is_candidate:
             controllers.append(device.name)
     return DeclaredKueue(
         controllers=tuple(controllers[: wanted.count]),

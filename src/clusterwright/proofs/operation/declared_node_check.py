@@ -109,9 +109,7 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
         "kernel.hugepages": [{"kib": _PAGE_KIB[pages.size], "count": pages.count}] if pages is not None else [],
         "kernel.parameters": _kernel_parameters(image),
         **_driver_versions(model, image),
-        "firmware.adapters": [
-            firmware.version for firmware in image.firmware if firmware.device.startswith("ConnectX")
-        ],
+        "firmware.adapters": _adapter_firmware(image),
         "firmware.bios": next((firmware.version for firmware in image.firmware if firmware.device == "BIOS"), None),
         "direct_paths": model.gpus is not None and _has_direct_paths(plan, image),
         **({"time": "kernel" if plan.spec.site.ntp else None} if image.is_existing else {"image.name": image.name}),
@@ -122,18 +120,31 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
         "left_out": sorted(image.health.leave_out),
         **_limits(image.health),
     }
-    profile = plan.spec.nccl(node.node_group)
-    if nccl is not None and nccl.key is not None and profile is not None and _INDEX not in profile.variables:
-        values["partition.name"] = data_partitions(plan.spec, profile, node.node_group)[0].name
-        values["partition.key"] = nccl.key
-        values["partition.devices"] = sorted(nccl.devices)
-        values["partition.file"] = f"/{NCCL}"
+    if nccl is not None:
+        values.update(_partition(plan, node, nccl))
     return DeclaredCheck(
         values=values,
         interval_s=image.health.interval_s,
         answers_s=max([image.health.patience_s, *(check.timeout_s for check in image.own_checks)]),
         lossless=frozenset(name for name, fabric in fabrics.items() if _has_lossless_class(fabric)),
     )
+
+
+def _partition(plan: Plan, node: Device, nccl: DeclaredNccl) -> Mapping[str, Any]:
+    """Expected partition of NCCL; empty without a key, or with an index set in the spec."""
+    profile = plan.spec.nccl(node.node_group)
+    if nccl.key is None or profile is None or _INDEX in profile.variables:
+        return {}
+    return {
+        "partition.name": data_partitions(plan.spec, profile, node.node_group)[0].name,
+        "partition.key": nccl.key,
+        "partition.devices": sorted(nccl.devices),
+        "partition.file": f"/{NCCL}",
+    }
+
+
+def _adapter_firmware(image: Image) -> list[str]:
+    return [firmware.version for firmware in image.firmware if firmware.device.startswith("ConnectX")]
 
 
 def _default_routes(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[str, Any]:
@@ -251,9 +262,10 @@ def _kernel_parameters(image: Image) -> list[str]:
 def _has_direct_paths(plan: Plan, image: Image) -> bool:
     """Whether GPUs and RDMA adapters reach each other, so that no PCIe switch may redirect packets."""
     groups = {device.node_group for device in plan.devices if device.image == image.name}
-    with_gpus = {group.name for group in plan.spec.node_groups if group.name in groups and group.model.gpus is not None}
+    with_gpus = {group.name for group in plan.spec.node_groups if group.model.gpus is not None}
     for fabric in plan.spec.fabrics:
-        if fabric.technology != "ethernet" and any(attach.nodes in with_gpus for attach in fabric.attach):
+        attached = {attach.nodes for attach in fabric.attach}
+        if fabric.technology != "ethernet" and attached & groups & with_gpus:
             return True
     return False
 

@@ -35,13 +35,21 @@ def declared_names(plan: Plan) -> Mapping[str, DeclaredNames]:
     for node in plan.devices:
         if node.kind != "node" or node.image is None:
             continue
-        node_cables = plan.cables_of[node.name]
-        cables = [cable for cable in node_cables if cable.a.device == node.name and cable.a.side == "host"]
-        kind = (node.model, *((cable.a.port, cable.fabric) for cable in cables))
+        fabric_by_port = _host_ports(plan, node)
+        kind = (node.model, *fabric_by_port.items())
         if kind not in names_by_kind:
-            names_by_kind[kind] = _names(plan, node, {cable.a.port: cable.fabric for cable in cables})
+            names_by_kind[kind] = _names(plan, node, fabric_by_port)
         names[node.name] = names_by_kind[kind]
     return names
+
+
+def _host_ports(plan: Plan, node: Device) -> dict[str, str]:
+    """Fabric of each cabled host adapter of a node, by port."""
+    fabric_by_port = {}
+    for cable in plan.cables_of[node.name]:
+        if cable.a.device == node.name and cable.a.side == "host":
+            fabric_by_port[cable.a.port] = cable.fabric
+    return fabric_by_port
 
 
 def _names(plan: Plan, node: Device, fabric_by_port: Mapping[str, str]) -> DeclaredNames:
@@ -52,11 +60,12 @@ def _names(plan: Plan, node: Device, fabric_by_port: Mapping[str, str]) -> Decla
             fabric = fabric_by_port.get(nic.interface)
             if fabric is None:
                 continue
-            carries_rdma = fabric_of(plan, fabric).technology != "ethernet"
-            has_rdma_fabric = has_rdma_fabric or (carries_rdma and nic.rdma_device is not None)
-            if nic.pci is not None:
-                interfaces[nic.pci] = nic.interface
-            if nic.pci is not None and nic.rdma_device is not None:
+            if nic.rdma_device is not None and fabric_of(plan, fabric).technology != "ethernet":
+                has_rdma_fabric = True
+            if nic.pci is None:
+                continue
+            interfaces[nic.pci] = nic.interface
+            if nic.rdma_device is not None:
                 devices[nic.pci] = nic.rdma_device
     return DeclaredNames(interfaces=interfaces, rdma_devices=devices, has_rdma_fabric=has_rdma_fabric)
 
@@ -86,10 +95,12 @@ def _readers(plan: Plan, node_group: str) -> Readers:
     over_tls, with_tickets = _protected(mounts, {MUTUAL_TLS, TLS}), _protected(mounts, {KRB5P})
     tls, kerberos = spec.encryption.tls, spec.encryption.kerberos
     if tls is not None and over_tls:
+        started = {("start", unit) for unit in (_TLS_SERVICE, *over_tls)}
         for file in filter(None, (tls.truststore, tls.crl, tls.certificate, tls.private_key)):
-            readers.setdefault(file, set()).update(("start", unit) for unit in (_TLS_SERVICE, *over_tls))
+            readers.setdefault(file, set()).update(started)
     if kerberos is not None and with_tickets:
-        readers.setdefault(kerberos.keytab, set()).update(("start", unit) for unit in (*_TICKETS, *with_tickets))
+        started = {("start", unit) for unit in (*_TICKETS, *with_tickets)}
+        readers.setdefault(kerberos.keytab, set()).update(started)
     if spec.site.syslog:
         authority = _AUTHORITIES
         if spec.site.syslog_tls is not None:

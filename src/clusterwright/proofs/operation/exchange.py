@@ -24,7 +24,7 @@ class Exchange:
     switches (``is_request``), else the switches'.
     """
 
-    what: str
+    service: str
     fabric: str
     version: int
     protocol: int
@@ -37,7 +37,7 @@ class Exchange:
     def title(self) -> str:
         """The exchange in a few words, with one of its peers."""
         peer = address(self.version, self.peers.bounds[0][0])
-        return f"{peer} is asked for {self.what}" if self.is_request else f"{peer} asks for {self.what}"
+        return f"{peer} is asked for {self.service}" if self.is_request else f"{peer} asks for {self.service}"
 
     def of(self, switches: Ranges, peers: Ranges) -> Exchange:
         """The same exchange between some of its addresses."""

@@ -57,13 +57,13 @@ def _add(
     ends: PlannedEnds,
 ) -> None:
     """Record the addresses behind a group's ports; groups with equal filters are one entry."""
-    if group.what == MANAGEMENT and group.device in ends.source:
+    if group.kind == MANAGEMENT and group.device in ends.source:
         place = places.setdefault((MANAGEMENT, shape), _FilteredEnds(group))
         place.switches.add(ends.source[group.device][1])
-    elif group.what == HOSTS:
+    elif group.kind == HOSTS:
         _add_hosts(places, group, shape, exchanges, ends)
-    elif group.what not in {MANAGEMENT, HOSTS}:
-        places[group.device, group.what, group.ports] = _FilteredEnds(group)
+    elif group.kind not in {MANAGEMENT, HOSTS}:
+        places[group.device, group.kind, group.ports] = _FilteredEnds(group)
 
 
 def _add_hosts(
@@ -92,7 +92,7 @@ def _add_hosts(
 
 def _faults(place: _FilteredEnds, exchanges: tuple[Exchange, ...]) -> Iterator[Counterexample]:
     group = place.group
-    direction = OUT if group.what in OUTWARDS else IN
+    direction = OUT if group.kind in OUTWARDS else IN
     checked: list[object] = []
     for port in group.ports:
         try:
@@ -107,7 +107,7 @@ def _faults(place: _FilteredEnds, exchanges: tuple[Exchange, ...]) -> Iterator[C
             stopped = wanted - passing(ruleset, direction, wanted).packets if wanted else wanted
             if stopped:
                 decision = decide(ruleset, direction, stopped.witness())
-                message = f"{exchange.title}, and {group.what} {port} stops {_which(exchange, stopped.boxes)}"
+                message = f"{exchange.title}, and {group.kind} {port} stops {_which(exchange, stopped.boxes)}"
                 yield Counterexample(device=group.device, file=group.file, line=decision.line, message=message)
 
 
@@ -121,17 +121,17 @@ def _which(exchange: Exchange, stopped: tuple[Box, ...]) -> str:
 def _wanted(place: _FilteredEnds, exchange: Exchange) -> Iterator[Box]:
     """Packets of an exchange permitted at ports."""
     group = place.group
-    if group.what == MANAGEMENT:
+    if group.kind == MANAGEMENT:
         yield from exchange.of(values(*place.switches), exchange.peers).to_switches()
-    elif group.what == HOSTS:
+    elif group.kind == HOSTS:
         yield from exchange.of(values(*place.switches), exchange.peers).from_switches()
         yield from exchange.of(exchange.switches, values(*place.peers)).to_switches()
-    elif group.what in {BORDER_IN, BORDER_OUT} and group.border is not None:
+    elif group.kind in {BORDER_IN, BORDER_OUT} and group.border is not None:
         bits = 32 if exchange.version == 4 else 128
         outside = _behind(group.border.prefixes, bits) if group.border.version == exchange.version else EMPTY
         crossing = exchange.of(exchange.switches, outside)
-        yield from crossing.from_switches() if group.what == BORDER_OUT else crossing.to_switches()
-    elif group.what in OTHERS:
+        yield from crossing.from_switches() if group.kind == BORDER_OUT else crossing.to_switches()
+    elif group.kind in OTHERS:
         yield from (*exchange.from_switches(), *exchange.to_switches())
 
 

@@ -49,7 +49,8 @@ class ExchangeRoutes:
             edge = self.ends.entered_at.get(switch)
             if edge is None or switch not in files:
                 continue
-            gateway = address(version, number ^ 1 if edge.gateway is None else edge.gateway)
+            gateway_number = number ^ 1 if edge.gateway is None else edge.gateway
+            gateway = address(version, gateway_number)
             destinations = frozenset(to for to, hop in self.static.get(switch, ()) if hop == gateway)
             key = version, destinations
             if key not in reached_by:
@@ -58,11 +59,7 @@ class ExchangeRoutes:
             shape = (key, fabric, edge.subnet)
             if shape not in missing:
                 reached = reached_by[key] | edge.subnet
-                missing[shape] = [
-                    (exchange, lost)
-                    for exchange in exchanges
-                    if exchange.fabric == fabric and (lost := exchange.peers - reached)
-                ]
+                missing[shape] = _unreached(exchanges, fabric, reached)
             for exchange, lost in missing[shape]:
                 if number in exchange.switches:
                     message = f"{exchange.title}, and no route of the management port leads to {_first(version, lost)}"
@@ -70,7 +67,7 @@ class ExchangeRoutes:
 
     def _unannounced(self, exchanges: tuple[Exchange, ...]) -> Iterator[Counterexample]:
         """Source addresses of switches without an announcement in their fabric."""
-        seen: set[tuple[str, Prefix]] = set()
+        checked: set[tuple[str, Prefix]] = set()
         asking = {exchange.fabric for exchange in exchanges}
         for switch, (version, number) in self.ends.source.items():
             edge = self.ends.entered_at.get(switch)
@@ -80,9 +77,9 @@ class ExchangeRoutes:
             packed = _packed(version, number)
             subnet = next((prefix for prefix, _ in router.own_addresses if _holds(prefix, packed)), None)
             key = (router.device, subnet or (packed, 8 * len(packed)))
-            if key in seen:
+            if key in checked:
                 continue
-            seen.add(key)
+            checked.add(key)
             if not any(_holds(prefix, packed) for prefix, _ in router.networks):
                 message = f"answers to {shown(packed)} find no way: no prefix that the switch announces holds it"
                 yield example(self.tree, router.device, router.bgp_file, router.asn_mark, message)
@@ -127,8 +124,9 @@ class ExchangeRoutes:
         for switch, (own_version, _) in self.ends.source.items():
             edge = self.ends.entered_at.get(switch)
             first = edge.switch if edge is not None else switch
-            is_here = own_version == version and self.ends.fabric_of(switch) == fabric
-            if is_here and first in self._routers and first not in reached and first not in reported:
+            is_in_fabric = own_version == version and self.ends.fabric_of(switch) == fabric
+            is_lost = first in self._routers and first not in reached
+            if is_in_fabric and is_lost and first not in reported:
                 reported.add(first)
                 router = self._routers[first]
                 message = f"requests of {switch} find no way: no border's route to {shown_prefix(prefix)} comes here"
@@ -168,23 +166,23 @@ class ExchangeRoutes:
         fabric = self._fabric_with.get(router.device)
         if fabric is None:
             return {router.device}
-        index = {member.device: at for at, member in enumerate(fabric.routers)}
+        index_of = {member.device: index for index, member in enumerate(fabric.routers)}
         outgoing = self._outgoing(fabric)
-        known = {index[router.device]: tags}
-        queue = list(known)
-        for at in queue:
-            for edge in outgoing.get(at, ()):
-                if edge.target in known:
+        tags_of = {index_of[router.device]: tags}
+        queue = list(tags_of)
+        for index in queue:
+            for edge in outgoing.get(index, ()):
+                if edge.target in tags_of:
                     continue
-                sent = apply_policy(edge.out_of, prefix, known[at])
+                sent = apply_policy(edge.out_of, prefix, tags_of[index])
                 if sent is None:
                     continue
-                kept = sent if fabric.routers[at].keeps_communities else _NO_TAGS
-                taken = apply_policy(edge.into, prefix, kept)
-                if taken is not None:
-                    known[edge.target] = taken
+                kept = sent if fabric.routers[index].keeps_communities else _NO_TAGS
+                accepted = apply_policy(edge.into, prefix, kept)
+                if accepted is not None:
+                    tags_of[edge.target] = accepted
                     queue.append(edge.target)
-        return {fabric.routers[at].device for at in known}
+        return {fabric.routers[index].device for index in tags_of}
 
     @cached_property
     def _fabric_with(self) -> Mapping[str, RoutedFabric]:
@@ -229,6 +227,16 @@ def _prefixes_of(
 def _session_of(router: Router, border: DeclaredBorder) -> Session | None:
     neighbour = _packed(border.version, border.neighbour)
     return next((session for session in router.sessions if session.peer == neighbour), None)
+
+
+def _unreached(exchanges: tuple[Exchange, ...], fabric: str, reached: Ranges) -> list[tuple[Exchange, Ranges]]:
+    """Exchanges of a fabric with the peers outside the reached addresses."""
+    unreached = []
+    for exchange in exchanges:
+        peers = exchange.peers - reached
+        if exchange.fabric == fabric and peers:
+            unreached.append((exchange, peers))
+    return unreached
 
 
 def _reached(destinations: frozenset[str], version: int) -> Ranges:

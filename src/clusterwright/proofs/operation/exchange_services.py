@@ -24,7 +24,7 @@ def service_faults(tree: RenderedTree, ends: PlannedEnds, exchanges: tuple[Excha
 
 
 def _list_faults(tree: RenderedTree, ends: PlannedEnds, visits: tuple[Exchange, ...]) -> Iterator[Counterexample]:
-    wanted = {(visit.what, visit.version, visit.fabric): visit for visit in visits}
+    wanted = {(visit.service, visit.version, visit.fabric): visit for visit in visits}
     checked: set[object] = set()
     for part in managed(tree):
         for (device, file), answers in part.answers.items():
@@ -39,7 +39,7 @@ def _list_faults(tree: RenderedTree, ends: PlannedEnds, visits: tuple[Exchange, 
                 refused = visit.peers - passing_sources(service)[0]
                 if refused:
                     peer = address(visit.version, refused.bounds[0][0])
-                    message = f"{peer} asks for {visit.what}, and the list of {visit.what} refuses it"
+                    message = f"{peer} asks for {visit.service}, and the list of {visit.service} refuses it"
                     yield Counterexample(device=device, file=file, line=service.line, message=message)
 
 

@@ -30,9 +30,9 @@ from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.readers import READERS
 
 _NUMBERS = {"tcp": TCP, "udp": UDP}
-_ASKED = {NAMES: (UDP, 53), TIME: (UDP, 123), LOGS: (UDP, 514)}
+_PORTS = {NAMES: (UDP, 53), TIME: (UDP, 123), LOGS: (UDP, 514)}
 """RFC 1035, RFC 5905 and RFC 5426."""
-_ANSWERED = {SSH: (TCP, 22), EAPI: (TCP, 443), SNMP: (UDP, 161)}
+_SERVICE_PORTS = {SSH: (TCP, 22), EAPI: (TCP, 443), SNMP: (UDP, 161)}
 _SPEC_ONLY = "where switches, servers and monitoring are"
 _Asked = dict[tuple[str, str, int, int], set[int]]
 """Source addresses as numbers, by fabric, kind of server, IP version and server."""
@@ -75,14 +75,14 @@ def _check(tree: RenderedTree) -> Verdict:
         *routes.faults(exchanges),
         *server_faults(tree, ends, exchanges, network),
     )
-    asked = sum(exchange.switches.size() for exchange in visits)
+    visit_count = sum(exchange.switches.size() for exchange in visits)
     return Verdict(
         facts=(
             Fact("requests of switches to servers, with their answers", requests.count),
-            Fact("services of switches that are asked from outside, with their answers", asked),
+            Fact("services of switches that are asked from outside, with their answers", visit_count),
         ),
         counterexamples=faults,
-        cases=Cases("exchanges of switches", requests.count + asked),
+        cases=Cases("exchanges of switches", requests.count + visit_count),
         notes=(*requests.notes, *server_notes(tree, ends, exchanges)),
     )
 
@@ -90,14 +90,14 @@ def _check(tree: RenderedTree) -> Verdict:
 def _idle(tree: RenderedTree, declared: DeclaredIsolation) -> frozenset[str]:
     """Switches without a file, or with an unplugged management port."""
     declaration = tree.declaration
-    there = reader_by_switch(tree).keys()
+    switches_with_file = reader_by_switch(tree).keys()
     planned = {device for device, _ in declared.managed_ends} | declared.fabric_sources.keys()
     unplugged = frozenset[str]()
     if declaration is not None:
         unplugged = frozenset(
             device for device, port in declared.managed_ends if (device, port) in declaration.unplugged
         )
-    return frozenset(planned - there) | unplugged
+    return frozenset(planned - switches_with_file) | unplugged
 
 
 def _requests(tree: RenderedTree, ends: PlannedEnds) -> _Requests:
@@ -106,40 +106,41 @@ def _requests(tree: RenderedTree, ends: PlannedEnds) -> _Requests:
     own_addresses = _host_addresses(tree)
     asked: _Asked = {}
     faults: list[Counterexample] = []
-    untold: dict[tuple[str, str], set[str]] = {}
+    without_source: dict[tuple[str, str], set[str]] = {}
     total = 0
     for part in managed(tree):
         for named in part.servers:
             server, reader = named.server, reader_of.get(named.device)
-            if named.is_relay or not server.is_asked or reader is None or not _is_known(server.what):
+            is_request = server.is_asked and not named.is_relay and _is_known(server.what)
+            if reader is None or not is_request:
                 continue
             peer = numbered(server.address)
             if peer is None or named.device not in ends.source:
                 continue  # isolation reports a server's name; other switches are out of service
             source = server.source or own_addresses.get((named.device, peer[0]), "")
             if not source and server.what not in reader.names_sources:
-                untold.setdefault((reader.system, server.what), set()).add(named.device)
+                without_source.setdefault((reader.system, server.what), set()).add(named.device)
                 continue
             total += 1
             if numbered(source) != ends.source[named.device]:
-                faults.append(_elsewhere(tree, named, source, ends))
+                faults.append(_source_fault(tree, named, source, ends))
                 continue
             key = (ends.fabric_of(named.device), server.what, *peer)
             asked.setdefault(key, set()).add(ends.source[named.device][1])
     exchanges = tuple(_exchange(ends.declared, key, values(*sources)) for key, sources in sorted(asked.items()))
-    return _Requests(exchanges=exchanges, faults=tuple(faults), notes=tuple(_untold_notes(untold)), count=total)
+    return _Requests(exchanges=exchanges, faults=tuple(faults), notes=tuple(_source_notes(without_source)), count=total)
 
 
-def _is_known(what: str) -> bool:
-    return what in _ASKED or what == LOGINS
+def _is_known(service: str) -> bool:
+    return service in _PORTS or service == LOGINS
 
 
 def _exchange(declared: DeclaredIsolation, key: tuple[str, str, int, int], sources: Ranges) -> Exchange:
-    fabric, what, version, server = key
-    words, login_port = declared.login_service
-    protocol, port = _ASKED.get(what, (_NUMBERS[words], login_port))
+    fabric, service, version, server = key
+    login_protocol, login_port = declared.login_service
+    protocol, port = _PORTS.get(service, (_NUMBERS[login_protocol], login_port))
     return Exchange(
-        what=what,
+        service=service,
         fabric=fabric,
         version=version,
         protocol=protocol,
@@ -150,11 +151,11 @@ def _exchange(declared: DeclaredIsolation, key: tuple[str, str, int, int], sourc
     )
 
 
-def _elsewhere(tree: RenderedTree, named: NamedServer, source: str, ends: PlannedEnds) -> Counterexample:
+def _source_fault(tree: RenderedTree, named: NamedServer, source: str, ends: PlannedEnds) -> Counterexample:
     server = named.server
     expected = address(*ends.source[named.device])
-    asked_from = source or "the address of whichever port leads there"
-    message = f"{server.address} ({server.what}) is asked from {asked_from}, and answers come to {expected} alone"
+    source_phrase = source or "the address of whichever port leads there"
+    message = f"{server.address} ({server.what}) is asked from {source_phrase}, and answers come to {expected} alone"
     line = line_at(tree, named.device, named.file, server.at)
     return Counterexample(device=named.device, file=named.file, line=line, message=message)
 
@@ -170,10 +171,10 @@ def _host_addresses(tree: RenderedTree) -> Mapping[tuple[str, int], str]:
     return addresses
 
 
-def _untold_notes(untold: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
-    for (system, what), devices in sorted(untold.items()):
-        who = f"{count(len(devices), 'switch')} with {systems()[system].title}, as {min(devices)}"
-        yield f"not checked for {who}: nothing sets the source address of requests to servers for {what}."
+def _source_notes(without_source: Mapping[tuple[str, str], set[str]]) -> Iterator[str]:
+    for (system, service), devices in sorted(without_source.items()):
+        subject = f"{count(len(devices), 'switch')} with {systems()[system].title}, as {min(devices)}"
+        yield f"not checked for {subject}: nothing sets the source address of requests to servers for {service}."
 
 
 def _visits(tree: RenderedTree, ends: PlannedEnds) -> tuple[tuple[Exchange, ...], tuple[Counterexample, ...]]:
@@ -194,10 +195,10 @@ def _visits(tree: RenderedTree, ends: PlannedEnds) -> tuple[tuple[Exchange, ...]
                 examples.setdefault(key, (device, reader.file))
     exchanges: list[Exchange] = []
     faults: list[Counterexample] = []
-    words = {number: word for word, number in _NUMBERS.items()}
+    name_of_protocol = {number: name for name, number in _NUMBERS.items()}
     for key, switches in sorted(asked.items()):
         fabric, version, name, protocol, port = key
-        peers = declared_sources(declared, fabric, version, words[protocol], port)
+        peers = declared_sources(declared, fabric, version, name_of_protocol[protocol], port)
         if not peers:
             device, file = examples[key]
             message = f"no flow permits {name} to the management port at port {port}"
@@ -205,7 +206,7 @@ def _visits(tree: RenderedTree, ends: PlannedEnds) -> tuple[tuple[Exchange, ...]
             continue
         exchanges.append(
             Exchange(
-                what=name,
+                service=name,
                 fabric=fabric,
                 version=version,
                 protocol=protocol,
@@ -227,7 +228,7 @@ def _wanted_services(declared: DeclaredIsolation, reader: SystemReader) -> Itera
     if declared.managed[reader.system].snmp_users and SNMP in reader.manages:
         names.append(SNMP)
     for name in names:
-        yield name, *_ANSWERED[name]
+        yield name, *_SERVICE_PORTS[name]
     if declared.collecting is not None and GNMI in reader.manages:
         yield GNMI, TCP, declared.collecting
 

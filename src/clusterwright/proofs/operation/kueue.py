@@ -97,9 +97,9 @@ def _plan_faults(text: str, objects: KueueObjects, planned: DeclaredKueue) -> It
             yield OBJECTS, line_with(text, name), f"the flavour is called {name}, and jobs ask for {planned.flavor}"
         levels = objects.levels.get(topology, ())
         if levels != planned.levels[group]:
-            held = ", ".join(levels) or "none"
+            actual = ", ".join(levels) or "none"
             wanted = ", ".join(planned.levels[group]) or "none"
-            yield OBJECTS, line_with(text, topology), f"the levels of {group} are {held}, and {wanted} are planned"
+            yield OBJECTS, line_with(text, topology), f"the levels of {group} are {actual}, and {wanted} are planned"
     for group in planned.levels:
         if len(chosen.get(group, ())) != 1:
             yield OBJECTS, 0, f"{group} has {len(chosen.get(group, ()))} flavours: it is to have one"
@@ -190,9 +190,15 @@ def _node_faults(tree: RenderedTree, node: str, planned: DeclaredKueue) -> Itera
         return
     labels = read_labels(text)
     if labels != planned.labels[node]:
-        held = "nothing that is known here" if labels is None else ", ".join(f"{a}={b}" for a, b in labels.items())
+        registered = "nothing that is known here"
+        if labels is not None:
+            registered = ", ".join(f"{name}={value}" for name, value in labels.items())
         wanted = ", ".join(f"{name}={value}" for name, value in planned.labels[node].items())
-        yield path, line_with(text, "KUBELET_EXTRA_ARGS"), f"the node registers with {held}, and {wanted} is its place"
+        yield (
+            path,
+            line_with(text, "KUBELET_EXTRA_ARGS"),
+            f"the node registers with {registered}, and {wanted} is its place",
+        )
 
 
 def _applies(tree: RenderedTree) -> bool:

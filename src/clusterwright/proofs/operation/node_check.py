@@ -41,6 +41,7 @@ _FILTER = "etc/nftables.conf"
 _SHARED = (LIMITS, SETTINGS, SCRIPT, TIMER, SERVICE, CHECK_WANTS, *SERVICES, *PROGRAMS)
 _COMPARED = frozenset({"encryption", "mounts", "nftables", "node-qos", "node-system", "slurm"})
 _ROUTES = ("default_routes", "owns_routes")
+_PLANNED_PARTS = ("drivers.", "gpus.", "parts.", "partition.")
 _NFS = "nfs4"  # type of an NFS mount of any version in proc_pid_mounts(5)
 _ROCE_V2 = "RoCE v2"
 _CLOCKS = {"chronyd.service": "chrony", "chrony.service": "chrony", "systemd-timesyncd.service": "timesyncd"}
@@ -57,7 +58,7 @@ class _Read:
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
+class _OtherParts:
     """Parts of a node for comparison with its expectations: its filter's digest, and its mount units."""
 
     filter_digest: str
@@ -74,16 +75,17 @@ def _check(tree: RenderedTree) -> Verdict:
     for node in nodes:
         planned = declared.get(node)
         files = tuple(tree.files.get((node, path)) for path in _SHARED)
-        key = (*files, planned.check if planned is not None else None)
+        planned_check = planned.check if planned is not None else None
+        key = (*files, planned_check)
         if key not in shared:  # nodes of an image have the same files
             texts = {path: file.read() for path, file in zip(_SHARED, files, strict=True) if file is not None}
-            shared[key] = _read_shared(texts, planned.check if planned is not None else None)
+            shared[key] = _read_shared(texts, planned_check)
         nftables = tree.files.get((node, _FILTER))
         if nftables not in digests:
             digests[nftables] = hashlib.sha256(nftables.read().encode()).hexdigest() if nftables is not None else ""
         counterexamples += [Counterexample(node, *fault) for fault in shared[key].faults]
-        beside = _Beside(filter_digest=digests[nftables], mounts=mounts)
-        counterexamples += [Counterexample(node, *fault) for fault in _own_faults(tree, node, planned, beside)]
+        other_parts = _OtherParts(filter_digest=digests[nftables], mounts=mounts)
+        counterexamples += [Counterexample(node, *fault) for fault in _own_faults(tree, node, planned, other_parts)]
     facts = (Fact("nodes that check themselves", len(nodes)),)
     return Verdict(facts, tuple(counterexamples), Cases("nodes that check themselves", len(nodes)))
 
@@ -114,21 +116,9 @@ def _faults_of_texts(
     values: Mapping[str, Any], texts: Mapping[str, str], planned: DeclaredCheck | None
 ) -> Iterator[tuple[str, str]]:
     """Differences between expectations and the node's rendered settings, as key and message."""
-    asked = values.get("kernel.settings")
-    held = read_settings(texts.get(SETTINGS, ""))
-    if isinstance(asked, dict):
-        for name in sorted(asked.keys() | held.keys()):
-            if asked.get(name) != held.get(name):
-                yield name, f"{name} is to be {asked.get(name, 'unset')}, and is set to {held.get(name)}"
-    else:
-        yield "kernel.settings", "no kernel setting is looked at"
-    units = values.get("units")
+    yield from _setting_faults(values.get("kernel.settings"), read_settings(texts.get(SETTINGS, "")))
     started: frozenset[str] = frozenset().union(*(read_wanted(texts.get(path, "")) for path in SERVICES))
-    expected = frozenset(units) if isinstance(units, list) else frozenset()
-    for unit in sorted(expected - started):
-        yield "units", f"{unit} is to run and nothing starts it: healthy nodes are drained"
-    for unit in sorted(unit for unit in started - expected if not unit.endswith(_WATCHERS)):
-        yield "units", f"{unit} is to run, and the check does not read its state"
+    yield from _unit_faults(values.get("units"), started)
     clocks = {_CLOCKS[unit] for unit in started if unit in _CLOCKS}
     clock = values.get("time", "")
     is_set_by_others = planned is not None and "time" in planned.values  # compared with the plan
@@ -136,21 +126,36 @@ def _faults_of_texts(
         yield "time", f"the clock is looked at by {values.get('time')}, and set by {', '.join(clocks) or 'nothing'}"
 
 
+def _setting_faults(expected: object, settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    if not isinstance(expected, dict):
+        yield "kernel.settings", "no kernel setting is looked at"
+        return
+    for name in sorted(expected.keys() | settings.keys()):
+        if expected.get(name) != settings.get(name):
+            yield name, f"{name} is to be {expected.get(name, 'unset')}, and is set to {settings.get(name)}"
+
+
+def _unit_faults(units: object, started: frozenset[str]) -> Iterator[tuple[str, str]]:
+    expected = frozenset(units) if isinstance(units, list) else frozenset()
+    for unit in sorted(expected - started):
+        yield "units", f"{unit} is to run and nothing starts it: healthy nodes are drained"
+    for unit in sorted(started - expected):
+        if not unit.endswith(_WATCHERS):
+            yield "units", f"{unit} is to run, and the check does not read its state"
+
+
 def _faults_of_plan(values: Mapping[str, Any], planned: DeclaredCheck) -> Iterator[tuple[str, str]]:
-    for key, wanted in planned.values.items():
+    for key, planned_value in planned.values.items():
         if key == "nics":
-            yield from _nic_faults(values.get(key), wanted)
+            yield from _nic_faults(values.get(key), planned_value)
             continue
-        held = values.get(key, "nothing")
-        if key == "partition.devices" and isinstance(held, list):
-            held = sorted(map(str, held))
-        if held != wanted:
-            yield key, f"{key} is {held}, and {wanted} is planned"
-    for part in ("drivers", "gpus", "parts", "partition"):
-        for key in sorted(key for key in values if key.startswith(f"{part}.") and key not in planned.values):
-            yield key, f"{key} is {values[key]}, and nothing of it is planned"
-    unplanned_routes = [key for key in _ROUTES if key in values and key not in planned.values]
-    yield from ((key, f"{key} is {values[key]}, and nothing of it is planned") for key in unplanned_routes)
+        value = values.get(key, "nothing")
+        if key == "partition.devices" and isinstance(value, list):
+            value = sorted(map(str, value))
+        if value != planned_value:
+            yield key, f"{key} is {value}, and {planned_value} is planned"
+    for key in _unplanned_keys(values, planned):
+        yield key, f"{key} is {values[key]}, and nothing of it is planned"
     if "bmc" not in planned.values:
         oldest = values.get("bmc.oldest_s")
         if not isinstance(oldest, int) or oldest < _HEARD_AGAIN * planned.interval_s:
@@ -158,19 +163,30 @@ def _faults_of_plan(values: Mapping[str, Any], planned: DeclaredCheck) -> Iterat
             yield "oldest_s", message
 
 
-def _nic_faults(held: object, wanted: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else []
-    by_interface = {str(row.get("interface")): row for row in rows}
-    for name in sorted(by_interface.keys() - wanted.keys()):
+def _unplanned_keys(values: Mapping[str, Any], planned: DeclaredCheck) -> Iterator[str]:
+    unplanned = sorted(values.keys() - planned.values.keys())
+    for part in _PLANNED_PARTS:
+        yield from (key for key in unplanned if key.startswith(part))
+    yield from (key for key in _ROUTES if key in unplanned)
+
+
+def _records_in(value: object) -> list[dict[str, Any]]:
+    """The mappings of a list; empty for a value of another type."""
+    return [record for record in value if isinstance(record, dict)] if isinstance(value, list) else []
+
+
+def _nic_faults(nics: object, planned_nics: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    by_interface = {str(nic.get("interface")): nic for nic in _records_in(nics)}
+    for name in sorted(by_interface.keys() - planned_nics.keys()):
         yield name, f"the adapter {name} is to be there, and is not planned: healthy nodes are drained"
-    for name, planned in wanted.items():
-        row = by_interface.get(name)
-        if row is None:
+    for name, planned in planned_nics.items():
+        nic = by_interface.get(name)
+        if nic is None:
             yield "nics", f"the check does not read the adapter {name}"
             continue
-        for key in sorted(planned.keys() | row.keys()):
-            if row.get(key) != planned.get(key):
-                yield name, f"{key} of {name} is to be {row.get(key)}, and {planned.get(key)} is planned"
+        for key in sorted(planned.keys() | nic.keys()):
+            if nic.get(key) != planned.get(key):
+                yield name, f"{key} of {name} is to be {nic.get(key)}, and {planned.get(key)} is planned"
 
 
 def _lossless_faults(
@@ -192,30 +208,32 @@ def _lossless_faults(
     for name in sorted(names & planned.lossless):
         interfaces = {interface for interface, nic in nics.items() if nic["fabric"] == name}
         for block in blocks:
-            if block.interfaces & interfaces:
-                for key, message in _block_faults(values[f"lossless.{name}"], block):
-                    yield key, f"{name}: {message}"
+            if block.interfaces.isdisjoint(interfaces):
+                continue
+            for key, message in _block_faults(values[f"lossless.{name}"], block):
+                yield key, f"{name}: {message}"
 
 
-def _block_faults(asked: Any, block: ConfiguredQos) -> Iterator[tuple[str, str]]:
-    if not isinstance(asked, dict):
+def _block_faults(expected: Any, block: ConfiguredQos) -> Iterator[tuple[str, str]]:
+    if not isinstance(expected, dict):
         yield "lossless", "it does not read"
         return
     pfc = ",".join("1" if priority in block.lossless else "0" for priority in range(8))
-    if asked.get("pfc") != pfc:
-        yield "pfc", f"PFC is to be {asked.get('pfc')}, and is set to {pfc}"
-    by_dscp: dict[int, int] = {}
-    for name, dscps in asked.get("priorities", {}).items():
-        by_dscp.update(dict.fromkeys(dscps, int(name)))
-    moved = [dscp for dscp, priority in enumerate(block.priority_of) if by_dscp.get(dscp) != priority]
-    if moved:
-        held = by_dscp.get(moved[0], "nothing")
-        yield "priorities", f"DSCP {moved[0]} is to have {held}, and is set to {block.priority_of[moved[0]]}"
+    if expected.get("pfc") != pfc:
+        yield "pfc", f"PFC is to be {expected.get('pfc')}, and is set to {pfc}"
+    expected_priorities: dict[int, int] = {}
+    for name, dscps in expected.get("priorities", {}).items():
+        expected_priorities.update(dict.fromkeys(dscps, int(name)))
+    for dscp, priority in enumerate(block.priority_of):
+        if expected_priorities.get(dscp) != priority:
+            expected_priority = expected_priorities.get(dscp, "nothing")
+            yield "priorities", f"DSCP {dscp} is to have {expected_priority}, and is set to {priority}"
+            break
     control = {str(priority): is_on for priority, is_on in block.congestion_control}
-    if asked.get("dcqcn") != control:
-        yield "dcqcn", f"DCQCN is to be {asked.get('dcqcn')}, and is set to {control}"
-    if asked.get("traffic_class") not in (None, block.connection_class):
-        yield "traffic_class", f"the traffic class is to be {asked['traffic_class']}, not {block.connection_class}"
+    if expected.get("dcqcn") != control:
+        yield "dcqcn", f"DCQCN is to be {expected.get('dcqcn')}, and is set to {control}"
+    if expected.get("traffic_class") not in (None, block.connection_class):
+        yield "traffic_class", f"the traffic class is to be {expected['traffic_class']}, not {block.connection_class}"
 
 
 def _start_faults(texts: Mapping[str, str], planned: DeclaredCheck | None) -> Iterator[Fault]:
@@ -238,7 +256,9 @@ def _start_faults(texts: Mapping[str, str], planned: DeclaredCheck | None) -> It
         yield SERVICE, 0, f"the check is ended after {longest} s, and answers may take {planned.answers_s:g} s"
 
 
-def _own_faults(tree: RenderedTree, node: str, planned: CheckedNode | None, beside: _Beside) -> Iterator[Fault]:
+def _own_faults(
+    tree: RenderedTree, node: str, planned: CheckedNode | None, other_parts: _OtherParts
+) -> Iterator[Fault]:
     text = tree.text(node, OWN)
     if text is None:
         yield OWN, 0, "the file is missing: the check ends with an error, and Slurm drains the node"
@@ -250,9 +270,9 @@ def _own_faults(tree: RenderedTree, node: str, planned: CheckedNode | None, besi
         return
     if values.get("node") != node:
         yield OWN, _line(text, "node"), f"the node is called {values.get('node')}"
-    if (values.get("filter.path"), values.get("filter.sha256")) != (f"/{_FILTER}", beside.filter_digest):
+    if (values.get("filter.path"), values.get("filter.sha256")) != (f"/{_FILTER}", other_parts.filter_digest):
         yield OWN, _line(text, "filter"), f"another packet filter is to be loaded than /{_FILTER}"
-    units = filter(None, (tree.text(node, path) for path in beside.mounts))
+    units = filter(None, (tree.text(node, path) for path in other_parts.mounts))
     for message in _mount_faults(values.get("mounts"), filter(None, map(read_mount, units))):
         yield OWN, _line(text, "mounts"), message
     if planned is not None:
@@ -260,36 +280,36 @@ def _own_faults(tree: RenderedTree, node: str, planned: CheckedNode | None, besi
             yield OWN, _line(text, interface), message
 
 
-def _mount_faults(held: object, mounts: Iterable[tuple[str, str, str]]) -> Iterator[str]:
-    planned = {(where, what): kind for where, what, kind in mounts}
-    rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else []
-    asked = {(row.get("where"), row.get("what")): row.get("types") for row in rows}
-    for where, what in sorted(planned.keys() - asked.keys()):
-        yield f"the check does not read whether {what} is mounted at {where}"
-    for place in sorted(asked.keys() - planned.keys(), key=str):
+def _mount_faults(expected_mounts: object, mounts: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    type_of_mount = {(mountpoint, source): kind for mountpoint, source, kind in mounts}
+    expected = {(mount.get("where"), mount.get("what")): mount.get("types") for mount in _records_in(expected_mounts)}
+    for mountpoint, source in sorted(type_of_mount.keys() - expected.keys()):
+        yield f"the check does not read whether {source} is mounted at {mountpoint}"
+    for place in sorted(expected.keys() - type_of_mount.keys(), key=str):
         yield f"{place[1]} is to be mounted at {place[0]}, and nothing mounts it: healthy nodes are drained"
-    for place in planned.keys() & asked.keys():
-        kind = planned[place]
-        if asked[place] != ([kind, _NFS] if kind == "nfs" else [kind]):
-            yield f"{place[0]} is to be of {asked[place]}, and is mounted as {kind}"
+    for place in type_of_mount.keys() & expected.keys():
+        kind = type_of_mount[place]
+        accepted_types = [kind, _NFS] if kind == "nfs" else [kind]
+        if expected[place] != accepted_types:
+            yield f"{place[0]} is to be of {expected[place]}, and is mounted as {kind}"
 
 
 def _gid_faults(values: Mapping[str, Any], planned: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    asked = {key.partition(".")[2]: row for key, row in values.items() if key.startswith("own_nics.")}
-    for name in sorted(asked.keys() - planned.keys()):
+    expected = {key.partition(".")[2]: nic for key, nic in values.items() if key.startswith("own_nics.")}
+    for name in sorted(expected.keys() - planned.keys()):
         yield name, f"a GID of {name} is asked for, and it has none"
     for name, number in planned.items():
-        row = asked.get(name)
-        if not isinstance(row, dict):
+        nic = expected.get(name)
+        if not isinstance(nic, dict):
             yield "own_nics", f"the check does not read the address of {name}"
-        elif not _is_gid(row, number):
-            yield name, f"the GID of {name} is to be {row.get('gid')} ({row.get('gid_type')}), which is not its address"
+        elif not _is_gid(nic, number):
+            yield name, f"the GID of {name} is to be {nic.get('gid')} ({nic.get('gid_type')}), which is not its address"
 
 
-def _is_gid(row: Mapping[str, Any], number: int) -> bool:
-    digits = str(row.get("gid")).replace(":", "")
+def _is_gid(nic: Mapping[str, Any], number: int) -> bool:
+    digits = str(nic.get("gid")).replace(":", "")
     try:
-        return len(digits) == 32 and int(digits, 16) == number and row.get("gid_type") == _ROCE_V2
+        return len(digits) == 32 and int(digits, 16) == number and nic.get("gid_type") == _ROCE_V2
     except ValueError:
         return False
 

@@ -127,15 +127,15 @@ def _member_faults(
     strangers = [str(member) for member in instance.members if member not in holders]
     if strangers:
         yield Counterexample(device, MEMBERS, 0, f"{and_more(strangers, _SHOWN)}: no node with IMEX has the address")
-    others = (holders[member] for member in instance.members if member in holders)
-    for other in others:
-        peer = instances[other]
+    peers = (holders[member] for member in instance.members if member in holders)
+    for name in peers:
+        peer = instances[name]
         if peer.members != instance.members:
-            message = f"its members are not those of {other}, which refuses it"
+            message = f"its members are not those of {name}, which refuses it"
             yield Counterexample(device, MEMBERS, 0, message)
             break
         if peer.port != instance.port:
-            message = f"it listens at {instance.port or 'its own port'}, {other} at {peer.port or 'its own port'}"
+            message = f"it listens at {instance.port or 'its own port'}, {name} at {peer.port or 'its own port'}"
             yield Counterexample(device, SETTINGS, 0, message)
             break
 

@@ -104,85 +104,85 @@ def _check(tree: RenderedTree) -> Verdict:
 
 
 def _read(conf: str | None, gres: str | None, topology: str | None, cgroup: str | None) -> _Configuration:
-    made = _Configuration()
+    configuration = _Configuration()
     for path, text in ((SLURM_CONF, conf), (CGROUP_CONF, cgroup)):
         for line in read_lines(text or ""):
             for key, value in line.words.items():
-                made.settings[path, key] = line.number, value
+                configuration.settings[path, key] = line.number, value
     for line in read_lines(conf or ""):
-        _read_line(made, line)
+        _read_line(configuration, line)
     for line in read_lines(gres or ""):
-        _read_devices(made, line)
+        _read_devices(configuration, line)
     for line in read_lines(topology or ""):
         leaf = line.value("switchname") or line.value("blockname")
         if line.value("nodes"):
-            for name in made.names(TOPOLOGY_CONF, line, "nodes"):
-                if name in made.leaves:
-                    made.faults.append((TOPOLOGY_CONF, line.number, f"{name} is at two leaves"))
-                made.leaves[name] = (line.number, leaf)
-    return made
+            for name in configuration.names(TOPOLOGY_CONF, line, "nodes"):
+                if name in configuration.leaves:
+                    configuration.faults.append((TOPOLOGY_CONF, line.number, f"{name} is at two leaves"))
+                configuration.leaves[name] = (line.number, leaf)
+    return configuration
 
 
-def _read_line(made: _Configuration, line: SlurmLine) -> None:
+def _read_line(configuration: _Configuration, line: SlurmLine) -> None:
     """Add a line of slurm.conf."""
     if "nodename" in line.words:
-        for name in made.names(SLURM_CONF, line, "nodename"):
-            if name in made.nodes:
-                made.faults.append((SLURM_CONF, line.number, f"{name} stands on two lines"))
-            made.nodes[name] = line
+        for name in configuration.names(SLURM_CONF, line, "nodename"):
+            if name in configuration.nodes:
+                configuration.faults.append((SLURM_CONF, line.number, f"{name} stands on two lines"))
+            configuration.nodes[name] = line
     elif "partitionname" in line.words:
-        members = frozenset(made.names(SLURM_CONF, line, "nodes")) if line.value("nodes") else frozenset()
-        made.queues[line.value("partitionname")] = (line, members)
+        members = frozenset(configuration.names(SLURM_CONF, line, "nodes")) if line.value("nodes") else frozenset()
+        configuration.queues[line.value("partitionname")] = (line, members)
     elif "slurmctldhost" in line.words:
         name, _, address = line.value("slurmctldhost").partition("(")
-        made.controllers[name] = (line.number, address.removesuffix(")"))
+        configuration.controllers[name] = (line.number, address.removesuffix(")"))
     elif "include" in line.words:
-        made.faults.append((SLURM_CONF, line.number, "another file is included, which is not read"))
+        configuration.faults.append((SLURM_CONF, line.number, "another file is included, which is not read"))
 
 
-def _read_devices(made: _Configuration, line: SlurmLine) -> None:
+def _read_devices(configuration: _Configuration, line: SlurmLine) -> None:
     if line.value("autodetect").lower() not in {"", "off"}:
         message = f"GPUs are looked for by {line.value('autodetect')}, for which slurmd needs a plugin"
-        made.faults.append((GRES_CONF, line.number, message))
+        configuration.faults.append((GRES_CONF, line.number, message))
     if line.value("name") != "gpu":
         return
-    files = made.names(GRES_CONF, line, "file")
-    for name in made.names(GRES_CONF, line, "nodename"):
-        made.gpu_files.setdefault(name, []).extend(files)
+    files = configuration.names(GRES_CONF, line, "file")
+    for name in configuration.names(GRES_CONF, line, "nodename"):
+        configuration.gpu_files.setdefault(name, []).extend(files)
 
 
-def _faults(made: _Configuration, texts: tuple[str | None, ...]) -> Iterator[Fault]:
+def _faults(configuration: _Configuration, texts: tuple[str | None, ...]) -> Iterator[Fault]:
     """Contradictions within the files, without regard to the spec."""
     for path, text in zip(_FILES, texts, strict=True):
         if text is None:
             yield path, 0, "the file is missing"
-    yield from _guard_faults(made)
-    if _TEMPLATE in {name.lower() for name in (*made.nodes, *made.queues)}:
+    yield from _guard_faults(configuration)
+    if _TEMPLATE in {name.lower() for name in (*configuration.nodes, *configuration.queues)}:
         yield SLURM_CONF, 0, "a line for `DEFAULT` changes what the lines below it say"
-    for name, (line, members) in made.queues.items():
-        unknown = sorted(members - made.nodes.keys())
+    for name, (line, members) in configuration.queues.items():
+        unknown = sorted(members - configuration.nodes.keys())
         if unknown:
             yield SLURM_CONF, line.number, f"{name} has {and_more(unknown, _SHOWN)}, which no line defines"
-    yield from _device_faults(made)
-    homeless = [name for name in made.nodes if name not in made.leaves]
-    if homeless and made.leaves:
+    yield from _device_faults(configuration)
+    homeless = [name for name in configuration.nodes if name not in configuration.leaves]
+    if homeless and configuration.leaves:
         yield TOPOLOGY_CONF, 0, f"{and_more(homeless, _SHOWN)} at no leaf: no job reaches them"
 
 
-def _guard_faults(made: _Configuration) -> Iterator[Fault]:
+def _guard_faults(configuration: _Configuration) -> Iterator[Fault]:
     """Wrong values of the settings that keep jobs apart and off unfit nodes."""
     for path, guards in _GUARDS.items():
         for key, (value, otherwise) in guards.items():
-            number, written = made.settings.get((path, key), (0, ""))
+            number, written = configuration.settings.get((path, key), (0, ""))
             if written.lower() != value:
                 yield path, number, f"{key} is {written or 'left as it is'}: {otherwise}"
 
 
-def _device_faults(made: _Configuration) -> Iterator[Fault]:
+def _device_faults(configuration: _Configuration) -> Iterator[Fault]:
     """Nodes with different numbers of GPUs and device files; nodes with the same line and fault in one finding."""
     names_by_fault: dict[tuple[int, str], list[str]] = {}
-    for name, line in made.nodes.items():
-        fault = _device_fault(line, made.gpu_files.get(name, []))
+    for name, line in configuration.nodes.items():
+        fault = _device_fault(line, configuration.gpu_files.get(name, []))
         if fault:
             names_by_fault.setdefault((line.number, fault), []).append(name)
     for (number, fault), names in names_by_fault.items():
@@ -211,34 +211,34 @@ def _gpu_count(line: SlurmLine) -> int | None:
     return total
 
 
-def _faults_of_spec(made: _Configuration, declared: DeclaredSlurm | None) -> Iterator[Fault]:
+def _faults_of_spec(configuration: _Configuration, declared: DeclaredSlurm | None) -> Iterator[Fault]:
     if declared is None:
         yield SLURM_CONF, 0, "the spec has no controller of Slurm here"
         return
-    yield from _controller_faults(made, declared)
-    unknown = sorted(made.nodes.keys() - declared.nodes.keys())
+    yield from _controller_faults(configuration, declared)
+    unknown = sorted(configuration.nodes.keys() - declared.nodes.keys())
     if unknown:
-        yield SLURM_CONF, made.nodes[unknown[0]].number, f"{and_more(unknown, _SHOWN)}: no node of this Slurm"
-    missing = sorted(declared.nodes.keys() - made.nodes.keys())
+        yield SLURM_CONF, configuration.nodes[unknown[0]].number, f"{and_more(unknown, _SHOWN)}: no node of this Slurm"
+    missing = sorted(declared.nodes.keys() - configuration.nodes.keys())
     if missing:
         yield SLURM_CONF, 0, f"{and_more(missing, _SHOWN)} missing: no job is placed there"
     wrong: dict[tuple[int, str], list[str]] = {}
-    for name in declared.nodes.keys() & made.nodes.keys():
-        line = made.nodes[name]
+    for name in declared.nodes.keys() & configuration.nodes.keys():
+        line = configuration.nodes[name]
         for message in _node_faults(name, line, declared.nodes[name]):
             wrong.setdefault((line.number, message), []).append(name)
     for (number, message), names in sorted(wrong.items()):
         yield SLURM_CONF, number, f"{and_more(sorted(names), _SHOWN)}: {message}"
-    yield from _queue_faults(made, declared)
-    yield from _leaf_faults(made, declared)
+    yield from _queue_faults(configuration, declared)
+    yield from _leaf_faults(configuration, declared)
 
 
-def _controller_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
-    if list(made.controllers) != list(declared.controllers):
-        written, wanted = (", ".join(names) or "none" for names in (made.controllers, declared.controllers))
-        number = next((number for number, _ in made.controllers.values()), 0)
+def _controller_faults(configuration: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
+    if list(configuration.controllers) != list(declared.controllers):
+        written, wanted = (", ".join(names) or "none" for names in (configuration.controllers, declared.controllers))
+        number = next((number for number, _ in configuration.controllers.values()), 0)
         yield SLURM_CONF, number, f"the controllers are {written}, the spec has {wanted}"
-    for name, (number, address) in made.controllers.items():
+    for name, (number, address) in configuration.controllers.items():
         addresses = declared.controllers.get(name, frozenset())
         if address and address not in addresses:
             yield SLURM_CONF, number, f"{name} has no address {address}"
@@ -261,20 +261,21 @@ def _node_faults(name: str, line: SlurmLine, planned: DeclaredNode) -> Iterator[
             yield f"{key} {line.value(key)} leads elsewhere"
     is_gone = line.value("state").lower().startswith(_GONE)
     if is_gone is planned.is_in_service:
-        yield f"State={line.value('state')}, and the spec has it {'in' if planned.is_in_service else 'out of'} service"
+        planned_state = "in service" if planned.is_in_service else "out of service"
+        yield f"State={line.value('state')}, and the spec has it {planned_state}"
 
 
-def _queue_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
-    for name in sorted(made.queues.keys() - declared.queues.keys()):
-        yield SLURM_CONF, made.queues[name][0].number, f"the spec has no partition {name}"
-    number, enforced = made.settings.get((SLURM_CONF, "accountingstorageenforce"), (0, ""))
+def _queue_faults(configuration: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
+    for name in sorted(configuration.queues.keys() - declared.queues.keys()):
+        yield SLURM_CONF, configuration.queues[name][0].number, f"the spec has no partition {name}"
+    number, enforced = configuration.settings.get((SLURM_CONF, "accountingstorageenforce"), (0, ""))
     if any(queue.accounts for queue in declared.queues.values()) and "associations" not in enforced.lower():
         yield SLURM_CONF, number, "accounts are not checked: accountingstorageenforce lacks associations"
     for name, queue in declared.queues.items():
-        if name not in made.queues:
+        if name not in configuration.queues:
             yield SLURM_CONF, 0, f"the partition {name} is missing"
             continue
-        line, members = made.queues[name]
+        line, members = configuration.queues[name]
         if members != queue.nodes:
             strange = sorted(members ^ queue.nodes)
             yield SLURM_CONF, line.number, f"{name} and the spec differ in {and_more(strange, _SHOWN)}"
@@ -287,7 +288,7 @@ def _queue_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fau
             yield SLURM_CONF, line.number, f"{name} is {line.value('state')}: it takes or starts no job"
 
 
-def _leaf_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
+def _leaf_faults(configuration: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
     """Nodes with the same planned group and different leaves, or the same leaf and different groups.
 
     Names of leaves are free.
@@ -295,9 +296,9 @@ def _leaf_faults(made: _Configuration, declared: DeclaredSlurm) -> Iterator[Faul
     leaf_of_group: dict[str, str] = {}
     group_of_leaf: dict[str, str] = {}
     for name, node in declared.nodes.items():
-        if name not in made.leaves:
+        if name not in configuration.leaves:
             continue
-        number, leaf = made.leaves[name]
+        number, leaf = configuration.leaves[name]
         if leaf_of_group.setdefault(node.leaf, leaf) != leaf or group_of_leaf.setdefault(leaf, node.leaf) != node.leaf:
             yield TOPOLOGY_CONF, number, f"{name} of {node.leaf or 'the cluster'} is at the leaf {leaf}"
 
@@ -310,8 +311,8 @@ def _worker_faults(tree: RenderedTree, slurm: DeclaredSlurm) -> Iterator[Counter
         text = tree.text(name, SLURMD_DEFAULTS)
         servers = list(read_servers(text or ""))
         if servers != wanted:
-            asked = ", ".join(servers) or "no server"
-            message = f"slurmd asks {asked} for its configuration, the controllers are {', '.join(wanted)}"
+            names = ", ".join(servers) or "no server"
+            message = f"slurmd asks {names} for its configuration, the controllers are {', '.join(wanted)}"
             yield Counterexample(device=name, file=SLURMD_DEFAULTS, line=0, message=message)
 
 

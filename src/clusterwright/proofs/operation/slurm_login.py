@@ -48,12 +48,12 @@ def _controllers_in(text: str) -> tuple[str, ...]:
     return tuple(host.partition("(")[0] for host in hosts if host)
 
 
-def _first_difference(text: str, other: str) -> int | None:
+def _first_difference(text: str, controller_text: str) -> int | None:
     """Number of the first different line; None for equal texts."""
-    if text == other:
+    if text == controller_text:
         return None
-    lines, others = text.split("\n"), other.split("\n")
-    for number, (line, other_line) in enumerate(zip(lines, others, strict=False), 1):
-        if line != other_line:
+    lines, controller_lines = text.split("\n"), controller_text.split("\n")
+    for number, (line, controller_line) in enumerate(zip(lines, controller_lines, strict=False), 1):
+        if line != controller_line:
             return number
-    return min(len(lines), len(others))
+    return min(len(lines), len(controller_lines))

@@ -133,7 +133,7 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> St
 def _list(lists: Sequence[PortFilter], kind: str, device: str, port: str) -> PortFilter | None:
     """The list of a kind at a port; None for a port without one."""
     for port_filter in lists:
-        if port_filter.what == kind and port_filter.device == device and port in port_filter.ports:
+        if port_filter.kind == kind and port_filter.device == device and port in port_filter.ports:
             return port_filter
     return None
 

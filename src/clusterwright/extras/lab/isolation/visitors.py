@@ -118,21 +118,21 @@ def load_lists(stage: Stage) -> int:
     links = border_links(stage)
     for number, port_filter in enumerate(stage.lists):
         namespace = stage.twin.namespace(port_filter.device)
-        if port_filter.what == HOSTS:
+        if port_filter.kind == HOSTS:
             ports = [port for port in port_filter.ports if (port_filter.device, port) in _switch_ports(stage)]
             names = [interface_name(port) for port in ports]
             if names:
                 switch_filters.load(namespace, f"hosts{number}", names, "ingress", port_filter.ruleset)
                 count += len(names)
-        elif port_filter.what in {BORDER_IN, BORDER_OUT}:
+        elif port_filter.kind in {BORDER_IN, BORDER_OUT}:
             filtered = [border for border in stage.borders if port_filter in (border.inward, border.outward)]
             if filtered:
-                hook = "ingress" if port_filter.what == BORDER_IN else "egress"
+                hook = "ingress" if port_filter.kind == BORDER_IN else "egress"
                 name = f"out{links[filtered[0].switch]}"
                 switch_filters.load(namespace, f"border{number}", [name], hook, port_filter.ruleset)
                 count += 1
     for member in stage.members:
-        if member.own_list is not None and member.own_list.what == MANAGEMENT:
+        if member.own_list is not None and member.own_list.kind == MANAGEMENT:
             switch_filters.load(member.namespace, "management", [member.interface], "ingress", member.own_list.ruleset)
             count += 1
     return count
