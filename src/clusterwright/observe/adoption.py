@@ -1,4 +1,4 @@
-"""Adopting what runs: the lines of the spec by which a difference becomes intended, where there are such lines."""
+"""Spec lines for adopting differences found on running devices."""
 
 from __future__ import annotations
 
@@ -20,58 +20,72 @@ _FILTER = "packet filters follow from zones and flows alone: declare the flow th
 
 
 def adoption(plan: Plan, drifts: Iterable[Drift]) -> str:
-    """YAML for the spec that makes what runs intended, a comment for each difference that has none. "" for none."""
-    lines: dict[str, list[str]] = {}
-    merges: dict[tuple[str, str], dict[str, Any]] = {}
+    """YAML of the spec lines for ``drifts``, with a comment for each refused one."""
+    eos_lines: dict[str, list[str]] = {}
+    patches: dict[tuple[str, str], dict[str, Any]] = {}
     settings: dict[tuple[str, str], dict[str, str]] = {}
-    refused: list[str] = []
+    refusals: list[str] = []
     for drift in drifts:
-        why_not = _why_not(drift)
-        if why_not:
-            refused.append(f"# {drift.device} {drift.file}: {drift.message}: {why_not}")
+        reason = _refusal(drift)
+        if reason:
+            refusals.append(f"# {drift.device} {drift.file}: {drift.message}: {reason}")
         elif drift.file == STARTUP:
-            lines.setdefault(drift.device, []).extend(_eos_lines(drift))
+            eos_lines.setdefault(drift.device, []).extend(_eos_lines(drift))
         elif drift.file.endswith(".json") or drift.file.startswith("etc/coop/"):
-            patch = merges.setdefault((drift.device, drift.file), {})
-            for key in drift.sections[:-1]:
-                patch = patch.setdefault(key, {})
-            patch[drift.sections[-1]] = drift.value
+            _add_value(patches.setdefault((drift.device, drift.file), {}), drift)
         else:
             settings.setdefault(_setting_of(plan, drift), {})[drift.place] = drift.runs
-    entries: list[dict[str, Any]] = [
-        {"device": device, "lines": stated_lines, "reason": _REASON} for device, stated_lines in lines.items()
-    ]
-    entries += [
-        {"device": device, "file": file, "merge": patch, "reason": _REASON} for (device, file), patch in merges.items()
-    ]
-    parts = [yaml.safe_dump({"extra_config": entries}, sort_keys=False, width=110)] if entries else []
-    for (where, key), values in settings.items():
-        parts.append(f"# at {where}:\n" + yaml.safe_dump({key: values}, sort_keys=False, width=110))
-    return "\n".join([*parts, *refused, *([""] if refused else [])])
+    entries: list[dict[str, Any]] = []
+    for device, lines in eos_lines.items():
+        entries.append({"device": device, "lines": lines, "reason": _REASON})
+    for (device, file), patch in patches.items():
+        entries.append({"device": device, "file": file, "merge": patch, "reason": _REASON})
+    parts = []
+    if entries:
+        parts.append(_yaml({"extra_config": entries}))
+    for (place, key), values in settings.items():
+        parts.append(f"# at {place}:\n" + _yaml({key: values}))
+    if refusals:
+        parts.extend([*refusals, ""])
+    return "\n".join(parts)
 
 
-def _why_not(drift: Drift) -> str:
+def _yaml(document: dict[str, Any]) -> str:
+    return str(yaml.safe_dump(document, sort_keys=False, width=110))
+
+
+def _add_value(patch: dict[str, Any], drift: Drift) -> None:
+    """Add the running value of a JSON file to ``patch``, below the keys of its path."""
+    parent = patch
+    for key in drift.sections[:-1]:
+        parent = parent.setdefault(key, {})
+    parent[drift.sections[-1]] = drift.value
+
+
+def _refusal(drift: Drift) -> str:
+    """The reason against adopting a difference; "" for an adoptable one."""
     if any(SHOWN in text for text in (drift.place, drift.runs, *drift.sections)):
         return _HELD
     if drift.file.startswith("etc/nftables"):
         return _FILTER
-    if drift.kind is Difference.MISSING and "sysctl" not in drift.file:
-        is_json = bool(drift.sections) and drift.file != STARTUP
-        if not is_json:
-            return _NO_LESS
-    if any(key.startswith("[") for key in drift.sections) and drift.file != STARTUP:
+    is_eos = drift.file == STARTUP
+    is_json = bool(drift.sections) and not is_eos
+    is_missing = drift.kind is Difference.MISSING
+    if is_missing and "sysctl" not in drift.file and not is_json:
+        return _NO_LESS
+    if is_json and any(key.startswith("[") for key in drift.sections):
         return _PINNED
-    if drift.file == STARTUP or drift.sections:
+    if is_eos or is_json:
         return ""
     if drift.file.startswith("etc/sysctl.d/") and drift.kind is Difference.CHANGED:
         return ""
-    if drift.file in {"etc/nccl.conf", "etc/nccl/nccl.conf"} and drift.kind is not Difference.MISSING:
+    if drift.file in {"etc/nccl.conf", "etc/nccl/nccl.conf"} and not is_missing:
         return ""
     return "no key of the spec says it for one device; revert"
 
 
 def _setting_of(plan: Plan, drift: Drift) -> tuple[str, str]:
-    """Where in the spec the setting stands, in words, and its key there."""
+    """The setting's place in the spec, in words, and its key there."""
     if drift.file.startswith("etc/sysctl.d/"):
         image = plan.by_name[drift.device].image
         return f"the image {image}, or one of its own for {drift.device} by an exception", "sysctl"
@@ -79,13 +93,14 @@ def _setting_of(plan: Plan, drift: Drift) -> tuple[str, str]:
 
 
 def _eos_lines(drift: Drift) -> Sequence[str]:
-    """The line below the headers of its sections, indented as EOS does; a whole section as it runs."""
-    block = [item for item in drift.sections if item.lstrip() == item]
-    inner = [item for item in drift.sections if item.lstrip() != item]
-    if drift.runs in block:
-        above = block[: block.index(drift.runs)]
-        section_lines = [drift.runs, *inner]
-    else:
-        above, section_lines = block, [drift.runs]
-    lines_of_sections = [f"{'   ' * depth}{header}" for depth, header in enumerate(above)]
-    return [*lines_of_sections, *(f"{'   ' * len(above)}{line}" for line in section_lines)]
+    """The running line below the headers of its sections, with EOS's indentation, or a whole running section."""
+    headers = [section for section in drift.sections if section.lstrip() == section]
+    inner_lines = [section for section in drift.sections if section.lstrip() != section]
+    running_lines = [drift.runs]
+    if drift.runs in headers:
+        headers = headers[: headers.index(drift.runs)]
+        running_lines += inner_lines
+    lines = [f"{'   ' * depth}{header}" for depth, header in enumerate(headers)]
+    indent = "   " * len(headers)
+    lines.extend(f"{indent}{line}" for line in running_lines)
+    return lines

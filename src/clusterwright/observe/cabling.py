@@ -1,9 +1,9 @@
-"""The fewest moves from the cables that are there to the cables that were planned.
+"""The fewest moves from the observed cables to the planned cables.
 
-Ends of cables are integers; a port takes one cable, so planned and observed cables are matchings. What differs between
-the two falls into chains and rings in which a wrong cable and a missing cable take turns (the symmetric difference of
-two matchings: Berge, 1957). A ring of k wrong cables takes k moves, one for each: fewer cannot do, since a wrong cable
-stays wrong while neither of its ends is moved. The same holds for chains, but for one cable too many or too few.
+Ends of cables are integers; a port takes one cable, so planned and observed cables are matchings. Their differences
+form chains and rings of alternating wrong and missing cables (the symmetric difference of two matchings: Berge, 1957).
+A ring of k wrong cables takes k moves, one for each: fewer cannot do, since a wrong cable stays wrong while neither of
+its ends is moved. The same holds for chains, but for one cable too many or too few.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The cable that ends at ``keep`` leaves ``source`` and goes to ``target``. ``ring`` counts the moves of its ring.
+    """A cable to move: it stays at ``keep``, leaves ``source`` and goes to ``target``.
 
-    A ring of 2 is a pair of exchanged cables; 0 stands for a chain.
+    ``ring`` is the number of moves of its ring: 2 for a pair of exchanged cables, 0 for a chain.
     """
 
     keep: int
@@ -47,21 +47,22 @@ def repair(
     ``optional`` holds the ends of planned cables that may be absent. Where there is a choice, the cable keeps the end
     for which ``stays`` is true.
     """
-    wanted = {
-        end: other
-        for end, other in planned.items()
-        if observed.get(end) != other and (end not in optional or end in observed or other in observed)
-    }
-    wrong = {end: other for end, other in observed.items() if planned.get(end) != other}
+    absent: dict[int, int] = {}
+    for end, peer in planned.items():
+        if observed.get(end) == peer:
+            continue
+        if end not in optional or end in observed or peer in observed:
+            absent[end] = peer
+    wrong = {end: peer for end, peer in observed.items() if planned.get(end) != peer}
     moves: list[Move] = []
     missing: list[Edge] = []
     unexpected: list[Edge] = []
     seen: set[int] = set()
-    ends = sorted(wanted.keys() | wrong.keys())
-    for start in ends:  # chains first: they start where only one edge ends
-        if start not in seen and (start in wanted) != (start in wrong):
+    ends = sorted(absent.keys() | wrong.keys())
+    for start in ends:  # chains first: only one edge ends at their first end
+        if start not in seen and (start in absent) != (start in wrong):
             _mend_chain(
-                _follow(start, start in wrong, wanted, wrong, seen),
+                _follow(start, start in wrong, absent, wrong, seen),
                 wrong,
                 optional,
                 stays=stays,
@@ -71,37 +72,41 @@ def repair(
             )
     for start in ends:
         if start not in seen:
-            _mend_ring(_follow(start, True, wanted, wrong, seen), stays, moves)
+            _mend_ring(_follow(start, True, absent, wrong, seen), stays, moves)
     return Repair(
-        tuple(sorted(moves, key=lambda move: move.keep)),
-        tuple(sorted(missing)),
-        tuple(sorted(unexpected)),
+        moves=tuple(sorted(moves, key=lambda move: move.keep)),
+        missing=tuple(sorted(missing)),
+        unexpected=tuple(sorted(unexpected)),
     )
 
 
 def _follow(
-    start: int, on_wrong: bool, wanted: Mapping[int, int], wrong: Mapping[int, int], seen: set[int]
+    start: int, is_wrong: bool, absent: Mapping[int, int], wrong: Mapping[int, int], seen: set[int]
 ) -> list[int]:
-    """The ends of a chain or ring from ``start``, wrong and missing cables in turn."""
+    """The ends of a chain or ring from ``start``, along wrong and absent cables in turn."""
     path = [start]
     seen.add(start)
     while True:
-        following = (wrong if on_wrong else wanted).get(path[-1])
-        if following is None or following in seen:
+        cables = wrong if is_wrong else absent
+        next_end = cables.get(path[-1])
+        if next_end is None or next_end in seen:
             return path
-        path.append(following)
-        seen.add(following)
-        on_wrong = not on_wrong
+        path.append(next_end)
+        seen.add(next_end)
+        is_wrong = not is_wrong
 
 
 def _mend_ring(path: Sequence[int], stays: Callable[[int], bool], moves: list[Move]) -> None:
     """``path`` starts with a wrong cable and returns by a missing one: either all even ends stay or all odd ones."""
     even, odd = path[0::2], path[1::2]
     size = len(even)
-    if sum(map(stays, odd)) > sum(map(stays, even)):
-        moves.extend(Move(keep=odd[at], source=even[at], target=even[(at + 1) % size], ring=size) for at in range(size))
-    else:
-        moves.extend(Move(keep=even[at], source=odd[at], target=odd[at - 1], ring=size) for at in range(size))
+    keeps_odd = sum(map(stays, odd)) > sum(map(stays, even))
+    for index in range(size):
+        if keeps_odd:
+            move = Move(keep=odd[index], source=even[index], target=even[(index + 1) % size], ring=size)
+        else:
+            move = Move(keep=even[index], source=odd[index], target=odd[index - 1], ring=size)
+        moves.append(move)
 
 
 def _mend_chain(
@@ -121,9 +126,9 @@ def _mend_chain(
         path = path if starts_wrong else path[::-1]
         moves.extend(_towards_end(path, range(0, len(path) - 1, 2)))
         return
-    # One cable stands alone: cables before it move towards the start of the chain (missing) or the end (unexpected).
-    alone = range(0, len(path) - 1, 2)
-    best = min(alone, key=lambda at: (_rank(path, at, starts_wrong, optional, stays), path[at]))
+    # One cable remains: cables before it move towards the start of the chain (missing) or the end (unexpected).
+    candidates = range(0, len(path) - 1, 2)
+    best = min(candidates, key=lambda index: (_rank(path, index, starts_wrong, optional, stays), path[index]))
     edge = (min(path[best : best + 2]), max(path[best : best + 2]))
     if starts_wrong:
         moves.extend(_towards_end(path, range(0, best, 2)))
@@ -137,19 +142,17 @@ def _mend_chain(
 
 
 def _rank(
-    path: Sequence[int], at: int, starts_wrong: bool, optional: Collection[int], stays: Callable[[int], bool]
+    path: list[int], index: int, starts_wrong: bool, optional: Collection[int], stays: Callable[[int], bool]
 ) -> tuple[bool, int]:
-    """How bad a choice it is to leave the edge at ``at`` alone: is it needed, and how few ends stay then."""
-    if starts_wrong:
-        kept = [path[i + 1] for i in range(0, at, 2)] + [path[i] for i in range(at + 2, len(path) - 1, 2)]
-        return False, -sum(map(stays, kept))
-    kept = [path[i] for i in range(1, at, 2)] + [path[i + 1] for i in range(at + 1, len(path) - 2, 2)]
-    return path[at] not in optional, -sum(map(stays, kept))
+    """Cost of leaving the edge at ``index`` unmoved, to be minimised: a required cable, then the ends that move."""
+    kept_ends = path[1:index:2] + path[index + 2 : -1 : 2]
+    is_required = not starts_wrong and path[index] not in optional
+    return is_required, -sum(map(stays, kept_ends))
 
 
-def _towards_end(path: Sequence[int], wrong_at: range) -> list[Move]:
-    return [Move(keep=path[at + 1], source=path[at], target=path[at + 2], ring=0) for at in wrong_at]
+def _towards_end(path: Sequence[int], indices: range) -> list[Move]:
+    return [Move(keep=path[index + 1], source=path[index], target=path[index + 2], ring=0) for index in indices]
 
 
-def _towards_start(path: Sequence[int], wrong_at: range) -> list[Move]:
-    return [Move(keep=path[at], source=path[at + 1], target=path[at - 1], ring=0) for at in wrong_at]
+def _towards_start(path: Sequence[int], indices: range) -> list[Move]:
+    return [Move(keep=path[index], source=path[index + 1], target=path[index - 1], ring=0) for index in indices]

@@ -1,4 +1,4 @@
-"""The planned subnet against the scanned one: every difference, each said once and none that is not there."""
+"""Compare the planned subnet with the scanned one; each difference is reported once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def compare(
     by_name: bool = False,
     rates: bool = True,
 ) -> tuple[ObservedDifference, ...]:
-    """Every difference between a fabric's plan and scans of it, in walking order.
+    """Differences between a fabric's plan and scans of it, in walking order.
 
     ``names`` is a node-name map by node GUID; ``by_name`` trusts names more than planned GUIDs; ``rates`` compares
     widths and speeds. Raises ClusterwrightError for a fabric that is not InfiniBand.
@@ -43,7 +43,7 @@ def compare(
     expected, subnet, identities, relocations = _identified(plan, fabric, scans, names, by_name=by_name)
     planned = planned_peers(expected, identities)
     observed = dict(subnet.peer)
-    speaker = CableSentences(expected, subnet, identities)
+    sentences = CableSentences(expected, subnet, identities)
     differences = [
         *relocated(expected, subnet, relocations),
         *model_differences(plan, expected, subnet, identities),
@@ -59,7 +59,7 @@ def compare(
     )
     differences.extend(absent_switches(expected, identities, planned, moved_nodes))
     differences.extend(absent_hosts(expected, identities, planned, moved_nodes))
-    differences.extend(strangers(subnet, identities, observed, speaker))
+    differences.extend(strangers(subnet, identities, observed, sentences))
     optional: set[int] = set()
     lower: set[int] = set()
     for link in expected.links:
@@ -67,27 +67,29 @@ def compare(
         lower.add(a)
         if not link.required:
             optional |= {a, b}
-    differences.extend(speaker.cables(repair(planned, observed, optional, lower.__contains__)))
+    differences.extend(sentences.cables(repair(planned, observed, optional, lower.__contains__)))
     return in_rack_order(differences)
 
 
 def scanned_states(
     plan: Plan, fabric: str, scans: Sequence[Scan], *, names: Mapping[int, str] | None = None, by_name: bool = False
 ) -> dict[PlannedEnd, CableState]:
-    """What became of each planned cable of a fabric, by its lower end; arguments as those of ``compare``.
+    """State of each planned cable of a fabric, by its lower end; arguments as in ``compare``.
 
-    The cables of a device that stands in another's place are wrong, whichever of the two is moved.
+    The cables of a device in the place of another one are wrong, even if the planned device could be moved instead.
     """
     expected, subnet, identities, relocations = _identified(plan, fabric, scans, names, by_name=by_name)
     moved = {item.place for item in relocations if item.seen is not None}
     cables, elsewhere, silent = [], set[int](), set[int]()
-    links = (link for link in expected.links if link.speed_gbps)
-    for link, cable in zip(links, (cable for cable in plan.cables if cable.fabric == fabric), strict=True):
+    cabled_links = [link for link in expected.links if link.speed_gbps]
+    planned_cables = [cable for cable in plan.cables if cable.fabric == fabric]
+    for link, cable in zip(cabled_links, planned_cables, strict=True):
         a, b = identities.base[link.a] + link.a_port, identities.base[link.b] + link.b_port
         cables.append(((cable.a.device, cable.a.port), a, b))
         if not link.required:
             silent.add(a)
-        if moved & {name for at in (link.a, link.b) for name in (expected.sites[at].unit, expected.sites[at].names[0])}:
+        lower, upper = expected.sites[link.a], expected.sites[link.b]
+        if not moved.isdisjoint((lower.unit, lower.names[0], upper.unit, upper.names[0])):
             elsewhere.add(a)
     return dict(cable_states(cables, subnet.peer, elsewhere, silent, subnet.contested.keys()))
 

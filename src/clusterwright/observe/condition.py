@@ -1,4 +1,4 @@
-"""What is cabled right and still not as planned: models, GUIDs, widths and speeds."""
+"""Differences of correctly cabled devices and links: models, GUIDs, widths and speeds."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from clusterwright.spec.hardware.models import HardwareModel
 LANE_GBPS: Mapping[str, float] = {
     "SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50, "NDR": 100, "XDR": 200,
 }  # fmt: skip
-# IEEE's registry of organisationally unique identifiers, as a node's vendor ID: Mellanox, now NVIDIA.
 SHARP_PORTS = 1  # the internal port that a switch adds for its aggregation node
+# IEEE's registry of organisationally unique identifiers, as a node's vendor ID: Mellanox, now NVIDIA.
 _VENDOR_IDS = {"NVIDIA": frozenset({0x0002C9})}
 _MANAGED = re.compile(r"MF\d+;[^:;]+:([^/]+)/")
 
@@ -25,7 +25,7 @@ _MANAGED = re.compile(r"MF\d+;[^:;]+:([^/]+)/")
 def rate_differences(
     expected: ExpectedSubnet, subnet: DiscoveredSubnet, identities: Identities, observed: Mapping[int, int]
 ) -> Iterator[ObservedDifference]:
-    """Planned links that are up with fewer Gb/s than planned."""
+    """Planned links running at fewer Gb/s than planned."""
     for link in expected.links:
         a, b = identities.base[link.a] + link.a_port, identities.base[link.b] + link.b_port
         if not link.speed_gbps or observed.get(a) != b:
@@ -34,23 +34,26 @@ def rate_differences(
         lane = LANE_GBPS.get(rate)
         if lane is None or width * lane >= link.speed_gbps:
             continue
-        one, other = expected.sites[link.a].place(link.a_port), expected.sites[link.b].place(link.b_port)
+        lower = expected.sites[link.a].place(link.a_port)
+        upper = expected.sites[link.b].place(link.b_port)
         message = (
-            f"the link between {one} and {other} runs at {width}x{rate}, {width * lane:g} Gb/s;"
+            f"the link between {lower} and {upper} runs at {width}x{rate}, {width * lane:g} Gb/s;"
             f" {link.speed_gbps} Gb/s are planned"
         )
-        yield ObservedDifference(kind=DifferenceKind.SLOW_LINK, place=other, message=message, cable=one)
+        yield ObservedDifference(kind=DifferenceKind.SLOW_LINK, place=upper, message=message, cable=lower)
 
 
 def guid_differences(
     expected: ExpectedSubnet, subnet: DiscoveredSubnet, identities: Identities
 ) -> Iterator[ObservedDifference]:
-    """Devices found by their names, whose GUID is not the one scanned for them."""
-    ports = {end: guid for guid, end in subnet.by_port_guid.items()} if identities.renamed else {}
-    for at in identities.renamed:
-        site = expected.sites[at]
-        base = identities.base[at]
-        guid = subnet.nodes[base >> PORT_BITS].guid if site.switch else ports.get(base + 1, 0)
+    """Devices identified by name with another GUID than the scanned label."""
+    if not identities.renamed:
+        return
+    guid_by_end = {end: guid for guid, end in subnet.by_port_guid.items()}
+    for index in identities.renamed:
+        site = expected.sites[index]
+        base = identities.base[index]
+        guid = subnet.nodes[base >> PORT_BITS].guid if site.switch else guid_by_end.get(base + 1, 0)
         real, label = format_guid(guid), format_guid(site.guid)
         message = f"{site.names[0]} answers with the GUID {real}; its label was scanned as {label}"
         yield ObservedDifference(DifferenceKind.OTHER_GUID, site.place(), message)
@@ -60,28 +63,32 @@ def model_differences(
     plan: Plan, expected: ExpectedSubnet, subnet: DiscoveredSubnet, identities: Identities
 ) -> Iterator[ObservedDifference]:
     """Switches with other port counts, makers or model names than planned."""
-    makers = {word: model for model in plan.spec.catalogue.values() for word in _terms(model)}
-    for at, site in enumerate(expected.sites):
-        if not site.switch or not identities.seen[at]:
+    model_by_name: dict[str, HardwareModel] = {}
+    for catalogued in plan.spec.catalogue.values():
+        for name in _reported_names(catalogued):
+            model_by_name[name] = catalogued
+    for index, site in enumerate(expected.sites):
+        if not site.switch or not identities.seen[index]:
             continue
-        node = subnet.nodes[identities.base[at] >> PORT_BITS]
+        node = subnet.nodes[identities.base[index] >> PORT_BITS]
         model = plan.spec.catalogue[site.device.model]
         managed = _MANAGED.match(node.description)
-        other = makers.get(managed[1]) if managed else None
+        reported_name = managed[1] if managed else ""
+        reported_model = model_by_name.get(reported_name)
         vendors = _VENDOR_IDS.get(model.manufacturer)
-        if other is not None and managed and managed[1] not in _terms(model):
-            seen = f"is a {other.name}"
+        if reported_model is not None and reported_name not in _reported_names(model):
+            deviation = f"is a {reported_model.name}"
         elif node.ports not in (site.ports, site.ports + SHARP_PORTS):
-            seen = f"has {node.ports} ports instead of {site.ports}"
+            deviation = f"has {node.ports} ports instead of {site.ports}"
         elif vendors and node.vendor and node.vendor not in vendors:
-            seen = f"has the vendor ID 0x{node.vendor:06x}"
+            deviation = f"has the vendor ID 0x{node.vendor:06x}"
         else:
             continue
-        message = f"{site.names[0]} {seen}; planned is a {model.name}"
+        message = f"{site.names[0]} {deviation}; planned is a {model.name}"
         yield ObservedDifference(DifferenceKind.WRONG_MODEL, site.place(), message)
 
 
-def _terms(model: HardwareModel) -> tuple[str, ...]:
-    """What a switch of this model may call itself: its order number up to the first dash, or its platform."""
+def _reported_names(model: HardwareModel) -> tuple[str, ...]:
+    """Names of the model in a switch's node description: its order number up to the first dash, and its platform."""
     part = model.part.split("-")[0]
-    return tuple(word for word in (part, model.platform) if word)
+    return tuple(name for name in (part, model.platform) if name)

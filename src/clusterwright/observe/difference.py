@@ -1,4 +1,4 @@
-"""What differs between the plan and a fabric: typed statements, in the order in which somebody walks the racks."""
+"""Differences between the plan and a fabric, typed and ordered for a walk along the racks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class DifferenceKind(StrEnum):
-    """What is wrong."""
+    """Kind of a difference; the value is the word shown."""
 
     SWAPPED = "swapped"
     RAIL_CROSSED = "rail-crossed"
@@ -30,7 +30,7 @@ class DifferenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A port, or a whole device where ``port`` is "". ``rack`` is "" and ``unit`` 0 for what the plan does not know."""
+    """A port, or a whole device if ``port`` is "". Unplanned devices have the rack "" and the unit 0."""
 
     device: str
     port: str = ""
@@ -43,10 +43,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ObservedDifference:
-    """One statement. ``place`` is where to go: the port to unplug, or the device.
+    """A difference. ``place`` is the port to unplug, or the device.
 
-    Where a cable is to be moved, ``cable`` is its end that stays, ``place`` the port that its other end leaves and
-    ``target`` the one that it goes to; they are None otherwise. ``message`` says it all in a sentence.
+    For a cable to move, ``cable`` is the end that stays, ``place`` the port that the other end leaves and ``target``
+    the port that it goes to. A missing, unexpected or slow link has its lower end in ``cable``; otherwise both are
+    None. ``message`` is the whole in a sentence.
     """
 
     kind: DifferenceKind
@@ -57,44 +58,57 @@ class ObservedDifference:
 
     @property
     def stop(self) -> Place:
-        """Where the walk stops for it: ``place``, or the cable's other end where nobody knows the rack of that."""
-        return self.cable if self.cable is not None and not self.place.rack else self.place
+        """Stop of the walk: ``place``, or the cable's other end if the rack of ``place`` is unknown."""
+        if self.cable is not None and not self.place.rack:
+            return self.cable
+        return self.place
 
     @property
     def rack_order(self) -> tuple[object, ...]:
-        """The sort key of the walk: rack, unit, device, port; what stands nowhere comes last."""
-        where = self.stop
+        """Sort key of the walk: rack, unit, device, port; places without a rack come last."""
+        place = self.stop
         return (
-            not where.rack, natural_key(where.rack), where.unit, natural_key(where.device), natural_key(where.port),
-            self.kind, self.message,
-        )  # fmt: skip
+            not place.rack,
+            natural_key(place.rack),
+            place.unit,
+            natural_key(place.device),
+            natural_key(place.port),
+            self.kind,
+            self.message,
+        )
 
 
 def cable_to_move(
     kind: DifferenceKind, keep: Place, source: Place, target: Place, *, reasons: Iterable[str] = ()
 ) -> ObservedDifference:
-    """The cable that ends at ``keep`` leaves ``source`` and goes to ``target``."""
+    """A cable to move: it stays at ``keep``, leaves ``source`` and goes to ``target``."""
     advice = f"move {keep} from {source} to {target}" + "".join(f" ({reason})" for reason in reasons)
     return ObservedDifference(kind=kind, place=source, message=advice, cable=keep, target=target)
 
 
 def missing_link(lower: Place, upper: Place, *, causes: str) -> ObservedDifference:
-    """No link between two ports that a cable is planned for."""
+    """A planned cable without a link between its ports."""
     message = f"no link between {lower} and {upper}: {causes}"
     return ObservedDifference(kind=DifferenceKind.MISSING_LINK, place=upper, message=message, cable=lower)
 
 
 def unexpected_link(lower: Place, upper: Place) -> ObservedDifference:
-    """A link between two planned ports that no cable is planned for."""
+    """A link between two planned ports without a planned cable."""
     message = f"take out the cable between {lower} and {upper}: none is planned there"
     return ObservedDifference(kind=DifferenceKind.UNEXPECTED_LINK, place=upper, message=message, cable=lower)
 
 
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
-    """A sort key by which port 1/2 comes before port 1/10."""
-    return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"([0-9]+)", text) if part)
+    """A sort key with numbers in numeric order: port 1/2 comes before port 1/10."""
+    parts: list[tuple[int, int | str]] = []
+    for part in re.split(r"([0-9]+)", text):
+        if part.isdecimal():
+            parts.append((0, int(part)))
+        elif part:
+            parts.append((1, part))
+    return tuple(parts)
 
 
 def in_rack_order(differences: Iterable[ObservedDifference]) -> tuple[ObservedDifference, ...]:
-    """Sorted by rack, unit, device and port; statements that are equal word for word come once."""
+    """Differences sorted by rack, unit, device and port, without duplicates."""
     return tuple(sorted(dict.fromkeys(differences), key=lambda item: item.rack_order))

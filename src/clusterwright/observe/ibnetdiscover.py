@@ -1,7 +1,7 @@
-"""ibnetdiscover's output, parsed: the nodes of a subnet and, from both sides, the links between them.
+"""Parse ibnetdiscover's output: the nodes of a subnet and, from both sides, the links between them.
 
-The format is described in ibnetdiscover(8), "Topology file format"; both the plain listing and what its libraries say
-on standard error are understood, so that ``ibnetdiscover > FILE 2>&1`` loses nothing.
+The format is described in ibnetdiscover(8), "Topology file format". Messages of its libraries on standard error are
+understood beside the plain listing, so that ``ibnetdiscover > FILE 2>&1`` loses nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FIELD = re.compile(
     r"(vendid|devid|sysimgguid|switchguid|caguid|rtguid|hcaguid)=(0x[0-9a-fA-F]+)(?:\([0-9a-fA-F]+\))?\s*$"
 )
 _DUPLICATE = re.compile(r"Duplicate (?:Port: Port|Node: Node) with guid (0x[0-9a-fA-F]+)")
-# What the libraries print on standard error, and the headings of a chassis listing.
+# Messages of the libraries on standard error, and the headings of a chassis listing.
 _REMARK = re.compile(
     r"ibwarn: |ibpanic: |\S*ibnetdisc\S*\.c:\d+|src/|Chassis \d|Non-Chassis Nodes|\s*$|\t*#|DR |Spine |Line "
 )
@@ -34,9 +34,9 @@ MAX_PORT = 254  # InfiniBand architecture: port numbers are 8 bits, 255 is reser
 
 @dataclass(frozen=True, slots=True)
 class ReportedNode:
-    """A node as it answered: ``kind`` is ``switch``, ``adapter`` or ``router``.
+    """A node of a listing: ``kind`` is ``switch``, ``adapter`` or ``router``.
 
-    ``vendor`` is its 24-bit vendor ID, 0 if it has none, ``line`` is where its record starts, from 1.
+    ``vendor`` is its 24-bit vendor ID, 0 if it has none, ``line`` is the first line of its record, from 1.
     """
 
     guid: int
@@ -48,7 +48,7 @@ class ReportedNode:
 
 
 class ReportedLink(NamedTuple):
-    """A link as the node ``guid`` reports it. Port GUIDs are 0 where the listing has none (switches have one GUID).
+    """A link reported by the node ``guid``. Port GUIDs are 0 if the listing has none (switches have one GUID).
 
     ``width`` is the number of lanes and ``rate`` the name of a lane's speed (``HDR``); 0 and "" when not given.
     """
@@ -66,7 +66,7 @@ class ReportedLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """One listing. ``duplicates`` are the GUIDs that ibnetdiscover itself met twice."""
+    """One listing. ``duplicates`` are the GUIDs reported twice by ibnetdiscover itself."""
 
     file: str
     nodes: tuple[ReportedNode, ...]
@@ -75,7 +75,7 @@ class Scan:
 
 
 def parse(text: str, file: str) -> Scan:
-    """Parse a listing. Raises ClusterwrightError with file and line for what is no such listing."""
+    """Parse a listing. Raises ClusterwrightError with file and line for any other text."""
     nodes: list[ReportedNode] = []
     links: list[ReportedLink] = []
     duplicates: dict[int, None] = {}
@@ -85,8 +85,9 @@ def parse(text: str, file: str) -> Scan:
             match = _LINK.match(line)
             if match is None or not ports:
                 raise _error(file, number, line, "a link" if ports else "a link before any node")
-            links.append(_link(match, guid, number))
-            if links[-1].port > ports or links[-1].peer_port > MAX_PORT:
+            link = _link(match, guid, number)
+            links.append(link)
+            if link.port > ports or link.peer_port > MAX_PORT:
                 raise _error(file, number, line, f"a port of a node with {ports} ports")
         elif (head := _NODE.match(line)) is not None:
             ports, guid = int(head[2]), int(head[4], 16)
@@ -101,8 +102,8 @@ def parse(text: str, file: str) -> Scan:
         elif (field := _FIELD.match(line)) is not None:
             vendor = int(field[2], 16) if field[1] == "vendid" else vendor
             ports = 0
-        elif (twice := _DUPLICATE.search(line)) is not None:
-            duplicates[int(twice[1], 16)] = None
+        elif (duplicate := _DUPLICATE.search(line)) is not None:
+            duplicates[int(duplicate[1], 16)] = None
         elif _REMARK.match(line) is None:
             raise _error(file, number, line, "a line of ibnetdiscover's listing")
     _refuse_cut(nodes, links, text, file)
@@ -126,7 +127,7 @@ def _link(match: re.Match[str], guid: int, line: int) -> ReportedLink:
 
 
 def _refuse_cut(nodes: Sequence[ReportedNode], links: Sequence[ReportedLink], text: str, file: str) -> None:
-    """Raises ClusterwrightError where the end of a file is missing: a node that another one is linked to, or all."""
+    """Raises ClusterwrightError for a truncated file: one without nodes, or without a linked node."""
     if not nodes:
         raise ClusterwrightError(
             f"{file}:1:1: there is no node in this file. Write it with `ibnetdiscover > FILE` on a host of the fabric."
@@ -153,7 +154,8 @@ def parse_name_map(text: str, file: str) -> dict[int, str]:
 
 def _error(file: str, line: int, text: str, wanted: str) -> ClusterwrightError:
     shown = text.strip()
-    shown = shown if len(shown) <= 80 else shown[:77] + "..."
+    if len(shown) > 80:
+        shown = shown[:77] + "..."
     return ClusterwrightError(
         f"{file}:{line}:1: {shown!a} cannot be read as {wanted}. The file was cut or edited, or another program"
         " wrote it: scan again with `ibnetdiscover > FILE`."

@@ -1,4 +1,4 @@
-"""What a device says of its neighbours, in the forms that switches and nodes print.
+"""Parse the LLDP neighbours of a device, in the output formats of switches and nodes.
 
 EOS: ``show lldp neighbors [detail] | json``, alone or as eAPI returns it. lldpd (SONiC, FBOSS, Cumulus Linux, nodes):
 ``lldpcli -f json`` and ``-f json0``. NVUE: ``nv show interface lldp -o json``.
@@ -20,7 +20,7 @@ _MAC = re.compile(r"([0-9a-f]{2}[:.-]?){5}[0-9a-f]{2}|([0-9a-f]{4}\.){2}[0-9a-f]
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Who is heard at a device's ``port``; names are "" where it gives none, as firmware of adapters does."""
+    """A neighbour at a device's ``port``; its names are "" if not announced, as by adapter firmware."""
 
     port: str
     neighbour: str
@@ -30,7 +30,7 @@ class Neighbour:
 
 
 def parse_neighbours(text: str, file: str) -> tuple[Neighbour, ...]:
-    """The neighbours in one device's dump. Raises ClusterwrightError for anything else."""
+    """The neighbours in one device's dump. Raises ClusterwrightError for any other text."""
     try:
         document = json.loads(text.removeprefix("\ufeff"))
     except ValueError as error:
@@ -53,8 +53,7 @@ class _UnknownForm(Exception):
 
 def _neighbours(document: Any) -> Iterator[Neighbour]:
     if isinstance(document, dict) and "result" in document:
-        # JSON-RPC, as eAPI answers it: a result for each command.
-        document = next((part for part in document["result"] if "lldpNeighbors" in part), {})
+        document = _eapi_result(document["result"])
     if not isinstance(document, dict):
         raise _UnknownForm
     if "lldpNeighbors" in document:
@@ -71,31 +70,41 @@ def _neighbours(document: Any) -> Iterator[Neighbour]:
         raise _UnknownForm
 
 
+def _eapi_result(results: Any) -> Any:
+    """The result of the LLDP command in eAPI's JSON-RPC answer; {} without one."""
+    for result in results:
+        if "lldpNeighbors" in result:
+            return result
+    return {}
+
+
 def _eos(interfaces: Any) -> Iterator[Neighbour]:
     if isinstance(interfaces, list):
-        for one in interfaces:
-            yield _neighbour(one["port"], one["neighborDevice"], one["neighborPort"])
+        for entry in interfaces:
+            yield _neighbour(entry["port"], entry["neighborDevice"], entry["neighborPort"])
         return
     for port, detail in interfaces.items():
-        for one in detail["lldpNeighborInfo"]:
-            interface = one.get("neighborInterfaceInfo", {})
+        for entry in detail["lldpNeighborInfo"]:
+            interface = entry.get("neighborInterfaceInfo", {})
             identity = interface.get("interfaceId_v2", interface.get("interfaceId", ""))
-            yield _neighbour(port, one.get("systemName"), identity, interface.get("interfaceDescription"))
+            yield _neighbour(port, entry.get("systemName"), identity, interface.get("interfaceDescription"))
 
 
 def _lldpd(document: Any) -> Iterator[Neighbour]:
     interfaces = document.get("interface", [])
     # One interface is an object, several are a list of objects, each with its name as the only key.
-    for entry in interfaces if isinstance(interfaces, list) else [interfaces]:
-        for port, one in entry.items():
-            chassis, port_fields = one["chassis"], one["port"]
-            # A chassis that says its name has it as its key, one that does not has its fields at once.
+    if not isinstance(interfaces, list):
+        interfaces = [interfaces]
+    for entry in interfaces:
+        for port, neighbour in entry.items():
+            chassis, port_fields = neighbour["chassis"], neighbour["port"]
+            # A chassis with a name has it as its only key; one without has its fields directly.
             name = next(iter(chassis), "") if "id" not in chassis else ""
             yield _neighbour(port, name, port_fields["id"]["value"], port_fields.get("descr"))
 
 
 def _json0(document: Any) -> Iterator[Neighbour]:
-    """Every value is a list here, whether it is one or several."""
+    """Neighbours in the format ``json0``: every value is a list, even a single one."""
     for section in document:
         for interface in section.get("interface", []):
             chassis, port = interface["chassis"][0], interface["port"][0]
@@ -117,15 +126,17 @@ def _nvue(interfaces: Any) -> Iterator[Neighbour]:
 
 
 def _neighbour(port: Any, neighbour: Any, identity: Any, description: Any = None) -> Neighbour:
-    """A neighbour of printable words. The port id is left out where it is a MAC address: the description names it."""
+    """A neighbour with printable names. The description replaces a port id that is a MAC address."""
     if not isinstance(port, str) or not port:
         raise ValueError("a local port")
-    identity = _word(identity).strip('"')
-    description = _word(description)
+    identity = _printable(identity).strip('"')
+    description = _printable(description)
     if not identity or _MAC.fullmatch(identity):
         identity = "" if _MAC.fullmatch(description) else description
-    return Neighbour(port=shown(port), neighbour=_word(neighbour), neighbour_port=identity, description=description)
+    return Neighbour(
+        port=shown(port), neighbour=_printable(neighbour), neighbour_port=identity, description=description
+    )
 
 
-def _word(value: Any) -> str:
+def _printable(value: Any) -> str:
     return shown(value) if isinstance(value, str) else ""

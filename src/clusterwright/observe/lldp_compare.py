@@ -1,7 +1,7 @@
-"""The planned cables against what devices hear of each other: which cable to move, to add or to take out.
+"""Compare planned cables with LLDP neighbours: cables to move, to add and to take out.
 
-A port may hear several: the host, firmware of its adapter, its BMC, all behind something that passes LLDP on. The
-planned neighbour is looked for first; where it is among them, the others say nothing of the cable.
+A port may have several neighbours: the host, firmware of its adapter, its BMC, all devices behind one that forwards
+LLDP. The planned neighbour is looked for first; if it is among them, the others are ignored.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _Port = tuple[str, str]
 
 
 def compare_neighbours(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> tuple[ObservedDifference, ...]:
-    """Every difference between the planned Ethernet cables and the dumps of the devices in ``heard``.
+    """Differences between the planned Ethernet cables and the neighbours in ``heard``, by device.
 
-    A cable is judged when one of its devices was asked that can hear it; what nobody was asked about is no difference.
-    A cable that is heard at one end alone is there. Raises ClusterwrightError for a dump of a device that the plan does
-    not know.
+    A cable is checked if there is a dump of one of its devices able to receive LLDP there; other cables are no
+    differences. A cable reported at one end alone is present. Raises ClusterwrightError for a dump of a device outside
+    the plan.
     """
     comparison = _Comparison(plan, heard)
     return in_rack_order([*comparison.strangers(), *comparison.doubled(), *comparison.cables()])
 
 
 def heard_states(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> dict[_Port, CableState]:
-    """What became of each planned Ethernet cable, by its lower end. Raises what ``compare_neighbours`` raises."""
+    """State of each planned Ethernet cable, by its lower end. Raises ClusterwrightError like ``compare_neighbours``."""
     comparison = _Comparison(plan, heard)
     cables = [(comparison.ports[end], end, comparison.planned[end]) for end in comparison.lower]
     foreign = {comparison.numbers[port] for port, _ in comparison.foreign}
@@ -50,18 +50,18 @@ def heard_states(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> dict[_
 
 
 def not_judged(plan: Plan, heard: Mapping[str, Sequence[Neighbour]]) -> tuple[str, ...]:
-    """Sentences on cables of which a switch was asked, and about which its silence says nothing."""
+    """Sentences on unchecked cables of queried switches: their missing neighbours are inconclusive."""
     comparison = _Comparison(plan, heard)
     notes = []
     for (model, port), ends in comparison.mute.items():
         ports = f"ports {port}" if len(plan.spec.catalogue[model].management) > 1 else "management ports"
         notes.append(
-            f"cables of {ports} of {model} were not judged ({len(ends)}): no {model} was heard at one, so that"
+            f"cables of {ports} of {model} were not checked ({len(ends)}): no {model} was heard at one, so that"
             " they do not announce themselves"
         )
     if comparison.nameless:
         notes.append(
-            f"ports towards nodes were not judged ({len(comparison.nameless)}) that hear a device without a name, as"
+            f"ports towards nodes were not checked ({len(comparison.nameless)}) that hear a device without a name, as"
             " firmware of adapters is, and not the node"
         )
     return tuple(notes)
@@ -98,7 +98,7 @@ class _Comparison:
         self.observed: dict[int, int] = {}
         self.foreign: list[tuple[_Port, Neighbour]] = []
         self.nameless: set[int] = set()
-        self.rivals: dict[int, list[int]] = {}  # a port to those that hear it besides the first
+        self.rivals: dict[int, list[int]] = {}  # by port: further ports reporting it as their neighbour
         self.hear_all()
         self.mute = {port: ends for port, ends in bmcs.items() if self.observed.keys().isdisjoint(ends)}
         for ends in self.mute.values():
@@ -119,19 +119,19 @@ class _Comparison:
         return self.numbers[port]
 
     def is_bmc(self, port: _Port) -> bool:
-        """Whether a port belongs to a management controller of a node, which its host does not hear."""
+        """Whether a port belongs to a node's management controller; the host receives no LLDP there."""
         device = self.plan.by_name[port[0]]
         return device.kind != "switch" and port[1] in self.plan.spec.catalogue[device.model].management_names
 
     def is_audible(self, cable: Cable) -> bool:
-        """Whether one of the cable's devices was asked that hears it, and both run."""
+        """Whether both devices run and there is a dump of one able to receive LLDP from the cable."""
         ends = (cable.a, cable.b)
         if any(self.plan.by_name[end.device].state != "active" for end in ends):
             return False
         return any(end.device in self.heard and not self.is_bmc((end.device, end.port)) for end in ends)
 
     def hear_all(self) -> None:
-        """Take in all dumps: planned neighbours first, then who else is heard where they are not."""
+        """Read all dumps: planned neighbours first, then the neighbours of ports without their planned one."""
         open_ports: dict[int, list[Neighbour]] = {}
         for device in sorted(self.heard):
             for neighbour in self.heard[device]:
@@ -139,7 +139,9 @@ class _Comparison:
                 open_ports.setdefault(here, []).append(neighbour)
         for here, neighbours in list(open_ports.items()):
             there = self.planned.get(here)
-            if there is not None and any(self.meant(here, neighbour) == there for neighbour in neighbours):
+            if there is None:
+                continue
+            if any(self.announced_port(here, neighbour) == there for neighbour in neighbours):
                 self.observed |= {here: there, there: here}
                 del open_ports[here]
         for here, neighbours in open_ports.items():
@@ -147,14 +149,14 @@ class _Comparison:
                 self.hear(here, neighbours)
 
     def hear(self, here: int, neighbours: Sequence[Neighbour]) -> None:
-        """Take in who is heard at a port that does not hear its planned neighbour: the first that the plan knows."""
+        """Record the first planned device among the neighbours of a port without its planned neighbour."""
         for neighbour in neighbours:
-            there = self.meant(here, neighbour)
+            there = self.announced_port(here, neighbour)
             if there is None:
                 continue
             planned = self.planned.get(here)
             if planned is not None and self.is_bmc(self.ports[planned]) and self.is_matched_host(there, planned):
-                there = planned  # a BMC that calls its port as the host calls one that is where it should be
+                there = planned  # a BMC announcing its port by the name of a correctly cabled port of its host
             if there not in self.observed:
                 self.observed |= {here: there, there: here}
             else:
@@ -171,7 +173,7 @@ class _Comparison:
         self.foreign.append((self.ports[here], (named or list(neighbours))[0]))
 
     def is_matched_host(self, there: int, planned: int) -> bool:
-        """Whether ``there`` is a port of the same device that is heard where it was planned."""
+        """Whether ``there`` is a correctly cabled port of the device of ``planned``."""
         same_device = self.ports[there][0] == self.ports[planned][0]
         return same_device and self.observed.get(there) == self.planned.get(there, -1)
 
@@ -180,29 +182,30 @@ class _Comparison:
         planned = self.planned.get(here)
         return planned is not None and self.plan.by_name[self.ports[planned][0]].kind != "switch"
 
-    def meant(self, here: int, neighbour: Neighbour) -> int | None:
-        """The port that a neighbour at a port is, by name; None where no device of the plan is called so."""
+    def announced_port(self, here: int, neighbour: Neighbour) -> int | None:
+        """The port of a neighbour, by its announced names; None for a device outside the plan."""
         planned = self.planned.get(here)
-        device = self.device_called(neighbour.neighbour, planned)
+        device = self.announced_device(neighbour.neighbour, planned)
         if device is None:
             return None
         names = self.names_of(device)
         in_use = self.in_use[device.name]
-        words = [word for word in (neighbour.neighbour_port, neighbour.description) if word]
-        for word in words:
-            port = names.of_announcement(word, in_use)
+        port_names = [name for name in (neighbour.neighbour_port, neighbour.description) if name]
+        for name in port_names:
+            port = names.of_announcement(name, in_use)
             if port is not None:
                 return self.number((device.name, port))
-        if (named := self.named_management(neighbour.neighbour, device)) is not None:
-            return self.number((device.name, named))
-        is_planned_device = planned is not None and self.ports[planned][0] == device.name
-        if planned is not None and is_planned_device and (not words or device.kind != "switch"):
-            return planned  # the right device, and which of its ports it did not say in words of ours
+        management_port = self.named_management(neighbour.neighbour, device)
+        if management_port is not None:
+            return self.number((device.name, management_port))
+        is_port_named = bool(port_names) and device.kind == "switch"
+        if planned is not None and self.ports[planned][0] == device.name and not is_port_named:
+            return planned
         return self.number((device.name, neighbour.neighbour_port))
 
-    def device_called(self, name: str, planned: int | None) -> Device | None:
-        """The device that announces itself by a name, with or without the site's domain."""
-        folded = name.lower().removesuffix(f".{self.plan.spec.site.domain.lower()}")
+    def announced_device(self, name: str, planned: int | None) -> Device | None:
+        """The planned device with an announced name, with or without the site's domain."""
+        folded = self.folded_name(name)
         if folded in self.folded:
             return self.plan.by_name[self.folded[folded]]
         if planned is None or not self.is_bmc(self.ports[planned]):
@@ -211,11 +214,13 @@ class _Comparison:
         is_bmc_of_node = folded.startswith((f"{node.name}-", f"{node.name}."))
         return node if is_bmc_of_node or self.named_management(folded, node) is not None else None
 
+    def folded_name(self, name: str) -> str:
+        """A host name in lower case, without the site's domain."""
+        return name.lower().removesuffix(f".{self.plan.spec.site.domain.lower()}")
+
     def named_management(self, name: str, node: Device) -> str | None:
-        """The management port that a BMC's name has in it, as the zone files call one and as its users do: bmc.NODE,
-        bmc-NODE, NODE-bmc.
-        """
-        folded, host = name.lower().removesuffix(f".{self.plan.spec.site.domain.lower()}"), node.name.lower()
+        """The management port in a BMC's name: bmc.NODE as in the zone files, or bmc-NODE and NODE-bmc."""
+        folded, host = self.folded_name(name), node.name.lower()
         for port in self.plan.spec.catalogue[node.model].management_names:
             label = dns_label(port)
             if folded in {f"{label}.{host}", f"{label}-{host}", f"{host}-{label}"}:
@@ -223,46 +228,47 @@ class _Comparison:
         return None
 
     def names_of(self, device: Device) -> PortNames:
-        """The names of the ports of a device's model."""
+        """Port names of a device's model."""
         if device.model not in self.names:
             self.names[device.model] = PortNames(self.plan.spec.catalogue[device.model])
         return self.names[device.model]
 
     def local_port(self, device: str, word: str) -> str:
-        """The port that a device's own dump calls so."""
+        """The port with a name from the device's own dump."""
         return self.names_of(self.plan.by_name[device]).of_list(word, self.in_use[device]) or word
 
     def place(self, end: int) -> Place:
-        """A port, with rack and unit of its device."""
+        """A port with the rack and unit of its device."""
         name, port = self.ports[end]
         device = self.plan.by_name[name]
         return Place(device=name, port=port, rack=device.rack, unit=device.unit)
 
     def strangers(self) -> Iterator[ObservedDifference]:
-        """Neighbours that no plan knows."""
+        """Neighbours outside the plan."""
         for (name, port), stranger in self.foreign:
             device = self.plan.by_name[name]
-            what = f"{stranger.neighbour or 'a device without a name'} {stranger.neighbour_port}".rstrip()
+            stranger_device = stranger.neighbour or "a device without a name"
+            stranger_port = f"{stranger_device} {stranger.neighbour_port}".rstrip()
             yield ObservedDifference(
                 DifferenceKind.UNEXPECTED_DEVICE,
                 Place(device=name, port=port, rack=device.rack, unit=device.unit),
-                f"{what} is cabled to {name} {port}, and no plan knows it",
+                f"{stranger_port} is cabled to {name} {port}, and no plan knows it",
             )
 
     def doubled(self) -> Iterator[ObservedDifference]:
-        """Ports that several others hear: nobody can tell from here who is cabled to them, so no cable is moved."""
+        """Neighbours of several ports: their actual cable is unknown, so no cable is moved."""
         for there, rivals in self.rivals.items():
             listeners = sorted([self.observed.pop(there), *rivals])
-            self.observed = {end: other for end, other in self.observed.items() if other != there}
-            heard = and_more([str(self.place(end)) for end in listeners], 4)
+            self.observed = {end: peer for end, peer in self.observed.items() if peer != there}
+            listed = and_more([str(self.place(end)) for end in listeners], 4)
             message = (
-                f"{self.place(there)} is heard at {heard}: two devices call themselves {self.place(there).device}, or"
+                f"{self.place(there)} is heard at {listed}: two devices call themselves {self.place(there).device}, or"
                 " something between them passes LLDP on; look which of the two it is"
             )
             yield ObservedDifference(DifferenceKind.AMBIGUOUS, self.place(there), message)
 
     def cables(self) -> Iterator[ObservedDifference]:
-        """Cables to move, those that are missing, and those that are too many."""
+        """Cables to move, to add and to take out."""
         repairs = repair(self.planned, self.observed, self.optional, self.lower.__contains__)
         partners = {move.source: move for move in repairs.moves}
         for move in repairs.moves:

@@ -1,4 +1,4 @@
-"""How far the cabling is: what became of each planned cable, as the last scan or the last dumps show it."""
+"""Cabling progress: the state of each planned cable in the last scan or the last dumps."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ PlannedEnd = tuple[str, str]
 
 
 class CableState(StrEnum):
-    """``WRONG`` is a cable of which one end is plugged elsewhere; of an ``UNKNOWN`` one nobody was asked, or two
-    readings fit what was seen."""
+    """``WRONG``: one end is plugged elsewhere. ``UNKNOWN``: no device at either end was queried, or the observations
+    have two explanations."""
 
     SEEN = "seen"
     MISSING = "missing"
@@ -26,10 +26,10 @@ def cable_states(
     silent: Collection[int],
     unclear: Collection[int],
 ) -> Iterator[tuple[PlannedEnd, CableState]]:
-    """The state of each of ``cables``: its lower end, and both ends by their numbers in ``observed``.
+    """State of each of ``cables``: its lower end, and both ends by their numbers in ``observed``.
 
-    ``elsewhere`` are ends that something strange is plugged into, ``silent`` those of which nothing was to be heard,
-    ``unclear`` those that nobody can judge.
+    ``elsewhere`` are ends connected to an unplanned device, ``silent`` ends that need not be observed, ``unclear`` ends
+    with contradicting observations.
     """
     for planned, a, b in cables:
         if a in unclear or b in unclear:
@@ -40,6 +40,8 @@ def cable_states(
             state = CableState.SEEN
         elif a in observed or b in observed:
             state = CableState.WRONG
+        elif a in silent or b in silent:
+            state = CableState.UNKNOWN
         else:
-            state = CableState.UNKNOWN if a in silent or b in silent else CableState.MISSING
+            state = CableState.MISSING
         yield planned, state

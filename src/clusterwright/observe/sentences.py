@@ -1,4 +1,4 @@
-"""Repairs in words: which cable to move from where to where, and why."""
+"""Repairs in words: the cable to move, its source and target port, and the reason."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from clusterwright.plan.model import format_guid
 
 @dataclass(frozen=True, slots=True)
 class CableSentences:
-    """Describes repairs; planned ends by device and port on the panel, unknown nodes by GUID."""
+    """Describe repairs: planned ends by device and front-panel port, unknown nodes by GUID."""
 
     expected: ExpectedSubnet
     subnet: DiscoveredSubnet
     identities: Identities
 
     def site(self, end: int) -> ExpectedNode | None:
-        """The planned site at an end, None for a stranger's."""
+        """The planned site at an end; None for an unplanned node."""
         index = self.identities.site_at(end)
         return None if index is None else self.expected.sites[index]
 
     def place(self, end: int) -> Place:
-        """An end by name, with rack and unit where it is planned."""
+        """The name of an end, with the rack and unit of a planned one."""
         index = self.identities.site_at(end)
         if index is not None:
             return self.expected.sites[index].place(end - self.identities.base[index])
         return Place(stranger_name(self.subnet, end >> PORT_BITS), f"port {end & PORT_MASK}")
 
     def cables(self, repair: Repair) -> Iterator[ObservedDifference]:
-        """One statement for each cable to move, to add or to take out."""
+        """One difference for each cable to move, to add or to take out."""
         by_source = {move.source: move for move in repair.moves}
         for move in repair.moves:
             yield self._move(move, by_source)
@@ -56,20 +56,21 @@ class CableSentences:
     def _move(self, move: Move, by_source: dict[int, Move]) -> ObservedDifference:
         keep, source, target = (self.place(end) for end in (move.keep, move.source, move.target))
         reasons = []
-        lower, left, right = self.site(move.keep), self.site(move.source), self.site(move.target)
         if move.ring == 2:
             partner = by_source[move.target].keep
-            other = self.site(partner)
-            rails = {site.rail for site in (lower, other) if site and not site.switch and site.rail is not None}
-            if lower and other and lower.unit == other.unit and len(rails) == 2:
-                first, second = sorted(rails)
-                reason = f"rails {first} and {second} are crossed on {lower.unit}"
-                return cable_to_move(DifferenceKind.RAIL_CROSSED, keep, source, target, reasons=[reason])
+            crossed_rails = _crossed_rails(self.site(move.keep), self.site(partner))
+            if crossed_rails:
+                return cable_to_move(DifferenceKind.RAIL_CROSSED, keep, source, target, reasons=[crossed_rails])
             reasons.append(f"exchanged with {self.place(partner)}")
-        if left and right and None not in {left.rail, right.rail} and left.rail != right.rail:
-            reasons.append(f"rail {right.rail} on a switch of rail {left.rail}")
+        source_rail, target_rail = self._rail(move.source), self._rail(move.target)
+        if source_rail is not None and target_rail is not None and source_rail != target_rail:
+            reasons.append(f"rail {target_rail} on a switch of rail {source_rail}")
         kind = DifferenceKind.SWAPPED if move.ring else DifferenceKind.WRONG_PORT
         return cable_to_move(kind, keep, source, target, reasons=reasons)
+
+    def _rail(self, end: int) -> int | None:
+        site = self.site(end)
+        return None if site is None else site.rail
 
     def _ordered(self, edge: Edge) -> tuple[Place, Place]:
         """The lower end first: adapters before switches, then lower tiers before higher ones."""
@@ -81,8 +82,19 @@ class CableSentences:
         return (site.device.tier if site else 1 << PORT_BITS, end)
 
 
+def _crossed_rails(adapter: ExpectedNode | None, partner: ExpectedNode | None) -> str:
+    """The reason of an exchange between two rails of one unit; "" for other exchanges."""
+    if adapter is None or partner is None or adapter.unit != partner.unit:
+        return ""
+    rails = {site.rail for site in (adapter, partner) if not site.switch and site.rail is not None}
+    if len(rails) != 2:
+        return ""
+    first, second = sorted(rails)
+    return f"rails {first} and {second} are crossed on {adapter.unit}"
+
+
 def stranger_name(subnet: DiscoveredSubnet, node: int) -> str:
-    """A node that the plan does not know: its kind, GUID and description."""
+    """The kind, GUID and description of an unplanned node."""
     stranger = subnet.nodes[node]
     description = f' "{stranger.description}"' if stranger.description else ""
     return f"{stranger.kind} {format_guid(stranger.guid)}{description}"

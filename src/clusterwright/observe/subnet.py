@@ -1,4 +1,4 @@
-"""Scans merged into one graph of numbered ends: who is cabled to whom, and who claims to be somebody else.
+"""Scans merged into one graph of numbered ends, with contradicting links and duplicate GUIDs.
 
 An end is ``node << 8 | port``: InfiniBand's port numbers have 8 bits.
 """
@@ -18,10 +18,10 @@ _AGGREGATION = "Aggregation Node"
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredSubnet:
-    """What was seen. ``peer`` has every link in both directions; ``by_port_guid`` finds an adapter's end.
+    """The observed nodes and links. ``peer`` has every link in both directions; ``by_port_guid`` has adapters' ends.
 
     ``rates`` gives lanes and lane speed by end; ``contested`` lists ends that two others claim as their peer, with the
-    ends that lost; ``duplicates`` are GUIDs that ibnetdiscover itself met twice.
+    rejected ends; ``duplicates`` are GUIDs that ibnetdiscover itself reported twice.
     """
 
     nodes: tuple[ReportedNode, ...]
@@ -39,55 +39,63 @@ class DiscoveredSubnet:
 
 
 def merge(scans: Sequence[Scan]) -> DiscoveredSubnet:
-    """Merge scans of the same subnet; what several of them have is counted once.
+    """Merge scans of the same subnet; nodes and links in several scans are counted once.
 
-    A link that only one side lists is believed, unless it contradicts another one.
+    A link listed by one side alone is accepted, unless it contradicts another one.
     """
     nodes, by_guid = _nodes(scans)
-    claims: dict[int, int] = {}
+    peer_claims: dict[int, int] = {}
     rates: dict[int, tuple[int, str]] = {}
     by_port_guid: dict[int, int] = {}
     contested: dict[int, list[int]] = {}
-    aside = {at for at, node in enumerate(nodes) if node.kind == "adapter" and _AGGREGATION in node.description}
+    aggregation_nodes = _aggregation_nodes(nodes)
     for link in _links(scans):
-        near_end = by_guid[link.guid] << PORT_BITS | link.port
-        other = by_guid[link.peer] << PORT_BITS | link.peer_port
+        node, peer_node = by_guid[link.guid], by_guid[link.peer]
+        near_end = node << PORT_BITS | link.port
+        far_end = peer_node << PORT_BITS | link.peer_port
         if link.port_guid:
             by_port_guid[link.port_guid] = near_end
         if link.peer_port_guid:
-            by_port_guid.setdefault(link.peer_port_guid, other)
-        if aside and (near_end >> PORT_BITS in aside or other >> PORT_BITS in aside):
+            by_port_guid.setdefault(link.peer_port_guid, far_end)
+        if node in aggregation_nodes or peer_node in aggregation_nodes:
             continue
-        if claims.setdefault(near_end, other) != other:
-            contested.setdefault(near_end, []).append(other)
+        if peer_claims.setdefault(near_end, far_end) != far_end:
+            contested.setdefault(near_end, []).append(far_end)
         if link.width:
             rates[near_end] = (link.width, link.rate)
     peer: dict[int, int] = {}
-    for near_end, other in claims.items():
-        back = claims.get(other)
-        if back == near_end or back is None:
-            taken = peer.get(other)
-            if taken is None or taken == near_end:
-                peer[near_end] = other
-                peer[other] = near_end
-                continue
-        contested.setdefault(other, []).append(near_end)
-    duplicates = tuple(dict.fromkeys(guid for scan in scans for guid in scan.duplicates))
-    losers = {end: tuple(others) for end, others in contested.items()}
-    seen = tuple(nodes)
+    for near_end, far_end in peer_claims.items():
+        is_confirmed = peer_claims.get(far_end, near_end) == near_end
+        if is_confirmed and peer.get(far_end, near_end) == near_end:
+            peer[near_end] = far_end
+            peer[far_end] = near_end
+        else:
+            contested.setdefault(far_end, []).append(near_end)
+    duplicates: dict[int, None] = {}
+    for scan in scans:
+        duplicates.update(dict.fromkeys(scan.duplicates))
     return DiscoveredSubnet(
-        nodes=seen,
-        by_guid={g: at for g, at in by_guid.items() if at not in aside},
+        nodes=tuple(nodes),
+        by_guid={guid: index for guid, index in by_guid.items() if index not in aggregation_nodes},
         by_port_guid=by_port_guid,
         peer=peer,
         rates=rates,
-        contested=losers,
-        duplicates=duplicates,
+        contested={end: tuple(rejected_ends) for end, rejected_ends in contested.items()},
+        duplicates=tuple(duplicates),
     )
 
 
+def _aggregation_nodes(nodes: Sequence[ReportedNode]) -> set[int]:
+    """Indices of the switches' aggregation nodes (SHARP)."""
+    indices = set()
+    for index, node in enumerate(nodes):
+        if node.kind == "adapter" and _AGGREGATION in node.description:
+            indices.add(index)
+    return indices
+
+
 def _nodes(scans: Sequence[Scan]) -> tuple[list[ReportedNode], dict[int, int]]:
-    """Every node once, and its index by GUID."""
+    """The nodes without duplicates, and their indices by GUID."""
     nodes: list[ReportedNode] = []
     by_guid: dict[int, int] = {}
     for scan in scans:
