@@ -59,7 +59,7 @@ def lint(
     from pathlib import Path
 
     from clusterwright.finding import SpecError
-    from clusterwright.rules.engine import lint_paths, nothing_judged
+    from clusterwright.rules.engine import lint_paths, nothing_checked
     from clusterwright.rules.policy import AS_WRITTEN
     from clusterwright.rules.settings import NO_SETTINGS, settings_for
     from clusterwright.rules.spec_files import spec_files
@@ -69,7 +69,7 @@ def lint(
         project_settings = settings_for(Path()) if settings else NO_SETTINGS
     except SpecError as error:
         files = dict.fromkeys(finding.position.file for finding in error.findings)
-        return nothing_judged(error.findings, tuple(files))
+        return nothing_checked(error.findings, tuple(files))
     selected = spec_files(tuple(str(path) for path in path_list), project_settings)
     result = lint_paths(selected.files, on, None if settings else AS_WRITTEN)
     return replace(result, skipped=selected.skipped)

@@ -142,9 +142,9 @@ def test_a_suppression_is_not_called_unused_before_its_rule_has_run(spec: Path) 
     document = load_spec(LAB).document
     comments = {(document.file, 3): "clusterwright: ignore[CW203] a reason"}
     commented = type(document)(document.file, document.data, document.values, document.keys, comments)
-    kept, _ = suppress([], commented, frozenset({"CW203"}), judged=frozenset())
+    kept, _ = suppress([], commented, frozenset({"CW203"}), checked=frozenset())
     assert kept == []
-    kept, _ = suppress([], commented, frozenset({"CW203"}), judged=frozenset({"CW203"}))
+    kept, _ = suppress([], commented, frozenset({"CW203"}), checked=frozenset({"CW203"}))
     assert [finding.code for finding in kept] == ["CW121"]
 
 

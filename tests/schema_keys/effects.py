@@ -39,7 +39,7 @@ from clusterwright.rollout.gates.selection import Gates
 from clusterwright.rollout.gates.sessions import Sessions
 from clusterwright.rollout.gates.subnet import SubnetScan
 from clusterwright.rollout.waves import Wave, plan_waves
-from clusterwright.rules.engine import LintResult, judge_document
+from clusterwright.rules.engine import LintResult, lint_with_subject
 from clusterwright.spec.load import load_spec_document
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Seen:
 
     @cached_property
     def _judged(self) -> tuple[LintResult, Subject | None]:
-        return judge_document(self.document, DAY)
+        return lint_with_subject(self.document, DAY)
 
     @property
     def lint(self) -> LintResult:

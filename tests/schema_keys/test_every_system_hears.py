@@ -21,7 +21,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.intent.device_kind import device_kind
 from clusterwright.output.renderers import own_files, shared_files
 from clusterwright.plan.model import Plan
-from clusterwright.rules.engine import judge_document
+from clusterwright.rules.engine import lint_with_subject
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.spec.text.document import Document
 from clusterwright.spec.text.document import Path as Place
@@ -48,7 +48,7 @@ class Subject:
     """A spec, what lint finds in it, and what one switch of each tier is told."""
 
     def __init__(self, document: Document) -> None:
-        result, subject = judge_document(document, DAY)
+        result, subject = lint_with_subject(document, DAY)
         findings = [*result.findings, *(each.finding for each in result.suppressed)]
         self.found = frozenset((each.code, each.severity.label, each.message) for each in findings)
         is_refused = any(finding.severity.label == "error" for finding in result.findings)
@@ -76,7 +76,7 @@ def standing(name: str) -> Subject:
 @cache
 def tiers_of(name: str, system: str) -> frozenset[tuple[str, int]]:
     """The fabrics and tiers whose switches run a system."""
-    _, subject = judge_document(standing(name).document, DAY)
+    _, subject = lint_with_subject(standing(name).document, DAY)
     assert subject is not None
     catalogue = subject.spec.catalogue
     return frozenset(

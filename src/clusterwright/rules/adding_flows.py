@@ -29,18 +29,21 @@ def flow_of(finding: Finding) -> dict[str, Any]:
 
 def needed_flows(findings: Iterable[Finding], file: str) -> list[Finding]:
     """The findings in ``file`` with a flow not covered by another one, each flow once, in their order."""
-    proposals = [
-        finding for finding in findings if finding.amendment is Amendment.ADD_FLOW and finding.position.file == file
-    ]
+    proposals = [finding for finding in findings if _adds_flow(finding, file)]
+    flows = [flow_of(finding) for finding in proposals]
     kept: list[Finding] = []
-    for finding in proposals:
-        flow = flow_of(finding)
-        others = (flow_of(other) for other in proposals)
-        is_part = any(_opens_all_of(other, flow) and not _opens_all_of(flow, other) for other in others)
-        is_repeated = any(_opens_all_of(flow_of(other), flow) for other in kept)
+    kept_flows: list[Flow] = []
+    for finding, flow in zip(proposals, flows, strict=True):
+        is_part = any(_opens_all_of(other, flow) and not _opens_all_of(flow, other) for other in flows)
+        is_repeated = any(_opens_all_of(other, flow) for other in kept_flows)
         if not is_part and not is_repeated:
             kept.append(finding)
+            kept_flows.append(flow)
     return kept
+
+
+def _adds_flow(finding: Finding, file: str) -> bool:
+    return finding.amendment is Amendment.ADD_FLOW and finding.position.file == file
 
 
 def _opens_all_of(flow: Flow, other: Flow) -> bool:

@@ -18,7 +18,7 @@ from clusterwright.plan.build import build_plan
 from clusterwright.rules.own_rules import STOPPED
 from clusterwright.rules.policy import AS_WRITTEN, Policy
 from clusterwright.rules.registry import all_rules
-from clusterwright.rules.rule import LintRule, Subject
+from clusterwright.rules.rule import LintRule, Problem, Subject
 from clusterwright.rules.settings import settings_for
 from clusterwright.rules.spec.unstated import findings_of
 from clusterwright.rules.suppression import Suppressed, suppress
@@ -91,10 +91,10 @@ def lint_path(path: FilePath | str, day: date | None = None, policy: Policy | No
     Checked by ``policy``, or else by the settings of the file's project. Reads ``path``, the files it extends and these
     settings; raises nothing because of the content of a file.
     """
-    return _judge_file(path, day, policy)[0]
+    return _lint_file(path, day, policy)[0]
 
 
-def _judge_file(path: FilePath | str, day: date | None, policy: Policy | None) -> tuple[LintResult, Subject | None]:
+def _lint_file(path: FilePath | str, day: date | None, policy: Policy | None) -> tuple[LintResult, Subject | None]:
     """The result of linting a file, and its subject if no value of the spec is in doubt."""
     try:
         policy = settings_for(FilePath(path)).policy if policy is None else policy
@@ -110,8 +110,8 @@ def _judge_file(path: FilePath | str, day: date | None, policy: Policy | None) -
             return LintResult(tuple(check(document, PLATFORMS)), (), document.files), None
         document = read_spec_document(path)
     except SpecError as error:
-        return nothing_judged(error.findings, (str(path),)), None
-    return judge_document(document, day, policy)
+        return nothing_checked(error.findings, (str(path),)), None
+    return lint_with_subject(document, day, policy)
 
 
 def lint_paths(paths: Iterable[FilePath | str], day: date | None = None, policy: Policy | None = None) -> LintResult:
@@ -167,7 +167,7 @@ def lint_and_plan(path: FilePath | str) -> tuple[LintResult, Plan]:
 
     Reuses the plan drawn for the rules. Raises SpecError with the errors that leave no plan.
     """
-    result, subject = _judge_file(path, None, None)
+    result, subject = _lint_file(path, None, None)
     if hopeless := [finding for finding in result.errors if _leaves_no_plan(finding)]:
         raise SpecError(hopeless)
     return result, build_plan(load_spec(path)) if subject is None else subject.plan
@@ -181,17 +181,17 @@ def _leaves_no_plan(finding: Finding) -> bool:
 
 def lint_document(document: Document, day: date | None = None, policy: Policy = AS_WRITTEN) -> LintResult:
     """Lint a cluster spec already read, on ``day``; None checks no date."""
-    return judge_document(document, day, policy)[0]
+    return lint_with_subject(document, day, policy)[0]
 
 
-def judge_document(
+def lint_with_subject(
     document: Document, day: date | None = None, policy: Policy = AS_WRITTEN
 ) -> tuple[LintResult, Subject | None]:
     """As ``lint_document``, with the spec and its plan if no value of the spec is in doubt."""
     schema = check(document, "cluster")
     rest = remainder(document, "cluster", schema)
     if rest is None:
-        return nothing_judged(tuple(schema), document.files), None
+        return nothing_checked(tuple(schema), document.files), None
     typed = type_document(rest.document)
     rules = policy.rules
     findings_so_far = [*schema, *typed.findings]
@@ -249,31 +249,33 @@ def _turn(rule: LintRule) -> tuple[bool, bool, str]:
 
 def run_rule(subject: Subject, rule: LintRule) -> tuple[list[Finding], Finding | None]:
     """Run ``rule`` on ``subject``: its findings with their positions, and the finding stopping it, if any."""
-    document = subject.spec.document
     findings: list[Finding] = []
+    if rule.check is None:
+        return findings, None
     try:
-        if rule.check:
-            for problem in rule.check(subject):
-                position = problem.position or document.locate(problem.path, key=problem.key)
-                shown, texts = format_path(problem.path, document.data), (problem.message, problem.hint)
-                findings.append(
-                    Finding(
-                        rule.code,
-                        rule.severity,
-                        *texts,
-                        position=position,
-                        path=shown,
-                        place=problem.path,
-                        amendment=problem.amendment,
-                        instead=problem.instead,
-                    )
-                )
+        for problem in rule.check(subject):
+            finding = _finding(subject.spec.document, rule, problem)
+            findings.append(finding)
     except FencedError as fenced:
         return findings, fenced.finding
     return findings, None
 
 
-def nothing_judged(findings: tuple[Finding, ...], files: tuple[str, ...]) -> LintResult:
+def _finding(document: Document, rule: LintRule, problem: Problem) -> Finding:
+    return Finding(
+        code=rule.code,
+        severity=rule.severity,
+        message=problem.message,
+        hint=problem.hint,
+        position=problem.position or document.locate(problem.path, key=problem.key),
+        path=format_path(problem.path, document.data),
+        place=problem.path,
+        amendment=problem.amendment,
+        instead=problem.instead,
+    )
+
+
+def nothing_checked(findings: tuple[Finding, ...], files: tuple[str, ...]) -> LintResult:
     """The result for a spec without a checkable part."""
     codes = tuple(code for code, rule in all_rules().items() if rule.check or code.startswith(_TYPING))
     return LintResult(

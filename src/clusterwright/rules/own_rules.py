@@ -56,16 +56,16 @@ def installed_rules() -> Mapping[str, LintRule]:
     return {code: replace(rule, check=_guarded(code, rule.check)) for code, rule in rules.items() if rule.check}
 
 
-def _refuse(shown: str, rule: LintRule, what: str, give: str) -> None:
-    hint = f"Give {give} code of your own, such as OURS101."
+def _refuse(file: str, rule: LintRule, fault: str, give: str) -> None:
     line = rule.check.__code__.co_firstlineno if isinstance(rule.check, FunctionType) else 1
-    raise SpecError(
-        [
-            Finding(
-                code="CW193", severity=Severity.ERROR, message=f"{what}.", hint=hint, position=Position(shown, line, 1)
-            )
-        ]
+    finding = Finding(
+        code="CW193",
+        severity=Severity.ERROR,
+        message=f"{fault}.",
+        hint=f"Give {give} code of your own, such as OURS101.",
+        position=Position(file, line, 1),
     )
+    raise SpecError([finding])
 
 
 @cache

@@ -32,11 +32,9 @@ class Policy:
     @cached_property
     def rules(self) -> Mapping[str, LintRule]:
         """Every rule to check, in the order of the codes."""
-        return (
-            MappingProxyType(dict(sorted({**all_rules(), **self.project_rules}.items())))
-            if self.project_rules
-            else all_rules()
-        )
+        if not self.project_rules:
+            return all_rules()
+        return MappingProxyType(dict(sorted({**all_rules(), **self.project_rules}.items())))
 
     def accept(self, findings: Iterable[Finding]) -> tuple[list[Finding], tuple[Suppressed, ...]]:
         """Divide ``findings`` into kept ones, with the project's severities, and ignored ones."""

@@ -127,10 +127,9 @@ def _settings(document: Document, file: Path) -> ProjectSettings:
     project_rules = own_rules([(folder / name, _shown(folder / name)) for name in data.get("rules", ())])
     if wrong := list(_wrong(document, Policy(project_rules))):
         raise SpecError(wrong)
-    wished = {code: _wish(value) for code, value in data.get("severity", {}).items()}
     policy = Policy(
         project_rules=project_rules,
-        severities={code: severity for code, (severity, _) in wished.items()},
+        severities={code: _severity(value)[0] for code, value in data.get("severity", {}).items()},
         ignored={code: reason.strip() for code, reason in data.get("ignore", {}).items()},
         selected=tuple(data["select"]) if "select" in data else None,
         file=document.file,
@@ -153,7 +152,7 @@ def _wrong(document: Document, policy: Policy) -> Iterator[Finding]:
                 yield _unknown(document, place, code, rules)
                 continue
             rule = rules[code]
-            severity, reason = (None, value) if table == "ignore" else _wish(value)
+            severity, reason = (None, value) if table == "ignore" else _severity(value)
             if severity is not None and severity >= rule.severity:
                 continue
             position = document.locate(place, key=True)
@@ -168,10 +167,11 @@ def _wrong(document: Document, policy: Policy) -> Iterator[Finding]:
                 yield _finding("CW191", message, f"Write the reason: `{code} = {wanted}`.", position)
 
 
-def _wish(value: Any) -> tuple[Severity, str]:
+def _severity(value: Any) -> tuple[Severity, str]:
     """The severity and the reason in a value of the table ``severity``."""
-    word, reason = (value["severity"], value["reason"]) if isinstance(value, dict) else (value, "")
-    return Severity[word.upper()], reason
+    if isinstance(value, dict):
+        return Severity[value["severity"].upper()], value["reason"]
+    return Severity[value.upper()], ""
 
 
 def _unknown(document: Document, place: Place, code: str, rules: Mapping[str, Any]) -> Finding:

@@ -97,12 +97,13 @@ def _is_excluded(path: Path, settings: ProjectSettings) -> bool:
     if not settings.exclude:
         return False
     relative = os.path.relpath(path.absolute(), settings.folder)
-    return any(
-        fnmatch(relative, pattern.rstrip("/"))
-        or fnmatch(relative, pattern.removesuffix("/**"))
-        or ("/" not in pattern and fnmatch(path.name, pattern))
-        for pattern in settings.exclude
-    )
+    return any(_matches(pattern, relative, path.name) for pattern in settings.exclude)
+
+
+def _matches(pattern: str, relative: str, name: str) -> bool:
+    if fnmatch(relative, pattern.rstrip("/")) or fnmatch(relative, pattern.removesuffix("/**")):
+        return True
+    return "/" not in pattern and fnmatch(name, pattern)
 
 
 def _is_ours(file: Path) -> bool:

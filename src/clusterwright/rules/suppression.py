@@ -37,12 +37,12 @@ class _Suppression:
 
 
 def suppress(
-    findings: Iterable[Finding], document: Document, suppressible: frozenset[str], judged: frozenset[str]
+    findings: Iterable[Finding], document: Document, suppressible: frozenset[str], checked: frozenset[str]
 ) -> tuple[list[Finding], tuple[Suppressed, ...]]:
     """Divide ``findings`` into kept ones and those accepted by a comment of ``document``.
 
     Findings about the comments themselves are added to the kept ones. Only comments of the document's own file are
-    checked: a file it extends is linted by itself. ``suppressible`` are the codes open to suppression, and ``judged``
+    checked: a file it extends is linted by itself. ``suppressible`` are the codes open to suppression, and ``checked``
     the codes of rules that have run: without running a rule, whether its suppression is needed is unknown.
     """
     suppressions = list(_suppressions(document))
@@ -59,7 +59,7 @@ def suppress(
     for item in suppressions:
         if item.comment.file == document.file:
             kept += _objections(
-                item, suppressible, judged - {code for comment, code in used if comment == item.comment}
+                item, suppressible, checked - {code for comment, code in used if comment == item.comment}
             )
     return kept, tuple(accepted)
 

@@ -19,7 +19,7 @@ from typing import Any
 from clusterwright.finding import SpecError
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
-from clusterwright.rules.engine import judge_document
+from clusterwright.rules.engine import lint_with_subject
 from clusterwright.rules.policy import Policy
 from clusterwright.rules.registry import all_rules
 from clusterwright.rules.rule import LintRule
@@ -151,7 +151,7 @@ def explain(document: Document, selection: Selection) -> Explanation:
 
 def _plan(document: Document) -> Plan:
     """Plan of a spec. Raises SpecError for findings of the rules needed to plan it."""
-    result, subject = judge_document(document, policy=_PLANNING_POLICY)
+    result, subject = lint_with_subject(document, policy=_PLANNING_POLICY)
     if subject is None:
         raise SpecError(result.errors)
     return subject.plan

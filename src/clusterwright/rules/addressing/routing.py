@@ -21,13 +21,14 @@ def overlapping_asns(subject: Subject) -> Iterator[Problem]:
         ranges: list[tuple[int, int, str]] = []
         for depth, (first, last) in _asn_ranges(skeleton).items():
             tier = skeleton.fabric.tiers[depth]
-            for low, high, other in ranges:
-                if first <= high and low <= last and tier.asn:
-                    yield Problem(
-                        (*tier.asn.path, "base"),
-                        f"{tier.role} takes AS {first} to {last}, {other} takes {low} to {high}.",
-                        f"Begin {tier.role} at {high + 1} or later, or far enough below {low}.",
-                    )
+            for low, high, role in ranges:
+                if first > high or low > last or not tier.asn:
+                    continue
+                yield Problem(
+                    (*tier.asn.path, "base"),
+                    f"{tier.role} takes AS {first} to {last}, {role} takes {low} to {high}.",
+                    f"Begin {tier.role} at {high + 1} or later, or far enough below {low}.",
+                )
             ranges.append((first, last, tier.role))
 
 

@@ -35,21 +35,23 @@ def spare_ports_used(subject: Subject) -> Iterator[Problem]:
     if not any(tier.down.spare for tier in subject.spec.tiers):
         return
     for skeleton, ports in subject.allocations:
-        if not any(tier.down.spare for tier in skeleton.fabric.tiers):
-            continue
-        speeds = skeleton.links_down
         for depth, tier in enumerate(skeleton.fabric.tiers):
-            unused_ports = {
-                seat.name: free_ports(ports[number], tier.model, max(speeds[number]))
-                for number, seat in enumerate(skeleton.seats)
-                if seat.tier == depth and speeds[number] and tier.down.spare
-            }
-            short = [name for name, free in unused_ports.items() if free < tier.down.spare]
+            if not tier.down.spare:
+                continue
+            short: list[tuple[str, int]] = []
+            for number, seat in enumerate(skeleton.seats):
+                speeds = skeleton.links_down[number]
+                if seat.tier != depth or not speeds:
+                    continue
+                free = free_ports(ports[number], tier.model, max(speeds))
+                if free < tier.down.spare:
+                    short.append((seat.name, free))
             if short:
+                name, free = short[0]
                 yield Problem(
                     (*tier.down.path, "spare"),
-                    f"{len(short):,} {tier.role} switches have too few ports left: {short[0]} has"
-                    f" {unused_ports[short[0]]} of the {tier.down.spare} that stay spare.",
+                    f"{len(short):,} {tier.role} switches have too few ports left: {name} has"
+                    f" {free} of the {tier.down.spare} that stay spare.",
                     "Attach less to them, take a larger model, or lower `spare`.",
                 )
 
@@ -87,8 +89,8 @@ def _not_gone(subject: Subject, nodes: str, count: int) -> int:
     if not any(item.state and not item.port for item in subject.spec.exceptions):
         return count
     states, names = subject.states, [group.name for group in subject.spec.node_groups]
-    of_group = (node.name for node in subject.skeleton.layout.nodes if names[node.node_group] == nodes)
-    return sum(states[name] != OUT_OF_SERVICE for name in of_group)
+    group_nodes = [node.name for node in subject.skeleton.layout.nodes if names[node.node_group] == nodes]
+    return sum(states[name] != OUT_OF_SERVICE for name in group_nodes)
 
 
 @rule("CW255", Severity.ERROR)

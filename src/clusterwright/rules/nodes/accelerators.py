@@ -77,7 +77,7 @@ def _containers(image: Image, vendor: Vendor) -> Iterator[Problem]:
 
 
 @rule("CW358", Severity.WARNING)
-def topology_that_nobody_writes(subject: Subject) -> Iterator[Problem]:
+def missing_topology(subject: Subject) -> Iterator[Problem]:
     """`topology_file` for nodes of a model without a topology."""
     spec = subject.spec
     for nccl in spec.nccl_profiles:
@@ -88,12 +88,12 @@ def topology_that_nobody_writes(subject: Subject) -> Iterator[Problem]:
                 continue
             vendor = gpu_vendor(group.model, spec.image(group.image or ""))
             if group.model.pcie is None:
-                why = "the catalogue has no `pcie` of it"
+                reason = "the catalogue has no `pcie` of it"
             elif vendor is not None and not vendor.topology_file:
-                why = f"{vendor.title}'s library reads another form"
+                reason = f"{vendor.title}'s library reads another form"
             else:
                 continue
-            message = f"No topology is written for {group.model.name} of {group.name}: {why}."
+            message = f"No topology is written for {group.model.name} of {group.name}: {reason}."
             hint = "Describe `pcie` in the catalogue, or write `topology_file: false`: the library then looks itself."
             yield Problem((*nccl.path, "topology_file"), message, hint)
 

@@ -9,8 +9,10 @@ from clusterwright.intent.filter_entries import subnet_network
 from clusterwright.intent.zone_networks import zone_networks
 from clusterwright.nearest_name import did_you_mean
 from clusterwright.plan.boot import boot_nics, format_mac, is_placeholder
+from clusterwright.plan.model import Plan
 from clusterwright.rules.rule import LintRule, Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
+from clusterwright.spec.attachment import attached_nics
 from clusterwright.spec.distribution import distribution_of, known_distributions
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.image import ACCOUNTS
@@ -42,22 +44,18 @@ def boot_fabric(subject: Subject) -> Iterator[Problem]:
         return
     path = (*boot.path, "fabric")
     if spec.boot_network is None:
-        yield Problem(
-            path,
-            f"{fabric.name} is {fabric.technology}, and firmware boots over plain Ethernet.",
-            "Name one of technology ethernet.",
-        )
+        message = f"{fabric.name} is {fabric.technology}, and firmware boots over plain Ethernet."
+        yield Problem(path, message, "Name one of technology ethernet.")
         return
     attached = {attach.nodes for attach in fabric.attach}
     if boot.servers not in attached:
-        yield Problem(
-            (*boot.path, "servers"), f"{boot.servers} have no NIC on {fabric.name}.", f"Attach them to {fabric.name}."
-        )
-    anywhere: set[str | None] = set()
-    for fabric in spec.fabrics:
-        anywhere.update(attach.nodes for attach in fabric.attach)
+        message = f"{boot.servers} have no NIC on {fabric.name}."
+        yield Problem((*boot.path, "servers"), message, f"Attach them to {fabric.name}.")
+    attached_anywhere: set[str | None] = set()
+    for other in spec.fabrics:
+        attached_anywhere.update(attach.nodes for attach in other.attach)
     for group in spec.node_groups:
-        if group.image is not None and group.name in anywhere - attached:
+        if group.image is not None and group.name in attached_anywhere - attached:
             message = f"Nodes of {group.name} have an image and no NIC on {fabric.name}, over which nodes boot."
             yield Problem(path, message, f"Attach {group.name} to {fabric.name}, or boot over another fabric.")
 
@@ -86,34 +84,47 @@ def boot_beside_others(subject: Subject) -> Iterator[Problem]:
     if addressing.hosts.version == 4 or not any(covers(spec, zone, fabric) for zone in spec.zones):
         return  # CW539
     subject.require_plan()
-    tenants = set(map(frozenset, subject.filter_bound.tenants[fabric.name].values()))
-    if all(_is_one_zones(spec, fabric, tenant) for tenant in tenants):
+    tenants = {frozenset(groups) for groups in subject.filter_bound.tenants[fabric.name].values()}
+    if all(_is_one_zones(spec, fabric, groups) for groups in tenants):
         return
-    plan, split = subject.plan, []
+    shared = list(_nics_in_shared_subnets(subject.plan, fabric))
+    if shared:
+        node, switch = shared[0]
+        others = len({name for name, _ in shared}) - 1
+        message = f"{node} boots behind {switch}, whose subnet hosts of other zones share"
+        if others:
+            message += f", as {others} more do."
+        else:
+            message += "."
+        hint = "Give the hosts behind a switch one zone, or switches of their own."
+        yield Problem((*boot.path, "fabric"), message, hint)
+
+
+def _nics_in_shared_subnets(plan: Plan, fabric: Fabric) -> Iterator[tuple[str, str]]:
+    """The booting nodes with zones, at a switch with a host subnet not in one of them; each with the switch."""
     for name, nics in boot_nics(plan).items():
-        zones = [zone for zone in plan.by_name[name].zones if spec.zone(zone)]
-        nets = []
+        zones = [zone for zone in plan.by_name[name].zones if plan.spec.zone(zone)]
+        networks: list[Network] = []
         for zone in zones:
-            nets += [network.network for network in zone_networks(plan, zone) if network.fabric == fabric.name]
+            networks += [network.network for network in zone_networks(plan, zone) if network.fabric == fabric.name]
         for nic in nics:
             subnet = plan.host_subnet_of[fabric.name, nic.switch]
-            whole = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
-            if zones and not any(_holds(net, whole) for net in nets):
-                split.append((name, nic.switch))
-    if split:
-        more = len({name for name, _ in split}) - 1
-        message = f"{split[0][0]} boots behind {split[0][1]}, whose subnet hosts of other zones share" + (
-            f", as {more} more do." if more else "."
-        )
-        yield Problem(
-            (*boot.path, "fabric"), message, "Give the hosts behind a switch one zone, or switches of their own."
-        )
+            host_network = subnet_network(subnet.network, subnet.prefix_length, subnet.version)
+            if zones and not any(_holds(network, host_network) for network in networks):
+                yield name, nic.switch
 
 
-def _is_one_zones(spec: ClusterSpec, fabric: Fabric, behind: frozenset[str]) -> bool:
+def _is_one_zones(spec: ClusterSpec, fabric: Fabric, groups: frozenset[str]) -> bool:
     """True if a zone holds all of the node groups behind a switch, for each group with a zone."""
-    whole = {zone.name for zone in spec.zones if covers(spec, zone, fabric) and behind.issubset(members_of(spec, zone))}
-    return all(not (zones := zones_of(spec, group)) or not whole.isdisjoint(zones) for group in behind)
+    whole_zones: set[str] = set()
+    for zone in spec.zones:
+        if covers(spec, zone, fabric) and groups.issubset(members_of(spec, zone)):
+            whole_zones.add(zone.name)
+    for group in groups:
+        zones = zones_of(spec, group)
+        if zones and whole_zones.isdisjoint(zones):
+            return False
+    return True
 
 
 def _holds(outer: Network, inner: Network) -> bool:
@@ -123,36 +134,49 @@ def _holds(outer: Network, inner: Network) -> bool:
 @rule("CW607", Severity.ERROR)
 def unknown_adapter(subject: Subject) -> Iterator[Problem]:
     """Rows of the MAC file for devices or ports that do not boot."""
-    spec, boot = subject.spec, subject.spec.boot
+    boot = subject.spec.boot
     if boot is None or boot.macs is None:
         return
+    ports = _boot_ports(subject, boot.fabric)
+    unknown_rows = [row for row in boot.macs.rows if (row.device, row.port) not in ports]
+    for row in unknown_rows[:MOST_UNKNOWN]:
+        message = f"Line {row.line} names {row.device} {row.port}, which has no adapter on {boot.fabric}."
+        yield Problem((*boot.path, "macs"), message, "Write the planned name of the node and of its interface.")
+
+
+def _boot_ports(subject: Subject, fabric_name: str) -> set[tuple[str, str]]:
+    """The nodes and interfaces on the boot fabric."""
+    spec = subject.spec
+    fabric = spec.fabric(fabric_name)
     ports: set[tuple[str, str]] = set()
-    for attach in next((fabric.attach for fabric in spec.fabrics if fabric.name == boot.fabric), ()):
-        group = spec.node_group(attach.nodes or "")
-        nics = group.model.nic_group(attach.nics or "") if group is not None else None
+    if fabric is None:
+        return ports
+    for attach in fabric.attach:
+        nics = attached_nics(spec, attach)
         if nics is None:
             continue
         for node in subject.skeleton.layout.nodes:
-            if spec.node_groups[node.node_group] is group:
+            if spec.node_groups[node.node_group].name == attach.nodes:
                 ports.update((node.name, nic.interface) for nic in nics.nics)
-    wrong = [row for row in boot.macs.rows if (row.device, row.port) not in ports]
-    for row in wrong[:MOST_UNKNOWN]:
-        message = f"Line {row.line} names {row.device} {row.port}, which has no adapter on {boot.fabric}."
-        yield Problem((*boot.path, "macs"), message, "Write the planned name of the node and of its interface.")
+    return ports
 
 
 @rule("CW631", Severity.ERROR)
 def placeholder_noted(subject: Subject) -> Iterator[Problem]:
     """Placeholder addresses in the MAC file and the overlay file."""
     boot, overlay = subject.spec.boot, subject.spec.overlay
-    noted = boot.macs if boot is not None else None
-    rows = [(noted.file, row.line, row.mac) for row in noted.rows] if noted is not None else []
-    rows += [(overlay.file, row.line, row.mac) for row in overlay.rows if row.mac is not None]
-    for file, line, mac in rows:
-        if is_placeholder(mac):
-            message = f"{format_mac(mac)} is a planned placeholder, not the label of an adapter."
-            hint = "Read the label, or leave the line out."
-            yield Problem((), message, hint, position=Position(file, line, 1))
+    if boot is not None and boot.macs is not None:
+        for row in boot.macs.rows:
+            yield from _placeholder(row.mac, Position(boot.macs.file, row.line, 1))
+    for noted in overlay.rows:
+        if noted.mac is not None:
+            yield from _placeholder(noted.mac, Position(overlay.file, noted.line, 1))
+
+
+def _placeholder(mac: int, position: Position) -> Iterator[Problem]:
+    if is_placeholder(mac):
+        message = f"{format_mac(mac)} is a planned placeholder, not the label of an adapter."
+        yield Problem((), message, "Read the label, or leave the line out.", position=position)
 
 
 @rule("CW608", Severity.ERROR)
@@ -172,7 +196,7 @@ def users(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("CW336", Severity.WARNING)
-def nobody_administers(subject: Subject) -> Iterator[Problem]:
+def without_administrator(subject: Subject) -> Iterator[Problem]:
     """Images in use without an administrator."""
     used = {group.image for group in subject.spec.node_groups}
     for image in subject.spec.images:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.intent.traffic_classes import lossless_numbers
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.image import LIMITS, Image
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.runtime.switches import c_number
@@ -31,69 +32,72 @@ def _nodes_with_images(spec: ClusterSpec) -> Iterator[tuple[NodeGroup, Image]]:
 
 
 def _has_verbs(spec: ClusterSpec, group: NodeGroup) -> bool:
-    return any(
-        fabric.technology != "ethernet" and any(attach.nodes == group.name for attach in fabric.attach)
-        for fabric in spec.fabrics
-    )
+    rdma_fabrics = (fabric for fabric in spec.fabrics if fabric.technology != "ethernet")
+    return _first_attached(rdma_fabrics, group) is not None
 
 
 @rule("CW610", Severity.ERROR)
 def translating_iommu(subject: Subject) -> Iterator[Problem]:
     """Kernel parameters of nodes with both GPUs and RDMA adapters."""
     spec = subject.spec
-    seen: set[str] = set()
+    checked: set[str] = set()
     for group, image in _nodes_with_images(spec):
-        if group.model.gpus is None or not _has_verbs(spec, group) or image.name in seen:
+        if group.model.gpus is None or not _has_verbs(spec, group) or image.name in checked or image.is_existing:
             continue
-        if image.is_existing:
-            continue
-        seen.add(image.name)
-        given = set(image.kernel_parameters)
-        if not given & _PASS_THROUGH:
-            path = (*image.path, "kernel_parameters") if given else (*image.path, "name")
-            yield Problem(
-                path, f"{image.name} leaves the IOMMU translating between GPUs and adapters.", "Add `iommu=pt`."
-            )
-        for index, parameter in enumerate(image.kernel_parameters):
-            if parameter in _TRANSLATES and not (parameter.endswith("_iommu=on") and "iommu=pt" in given):
-                message = f"{parameter} makes the IOMMU translate between GPUs and adapters."
-                yield Problem((*image.path, "kernel_parameters", index), message, "Remove it.")
+        checked.add(image.name)
+        yield from _iommu_parameters(image)
+
+
+def _iommu_parameters(image: Image) -> Iterator[Problem]:
+    parameters = image.kernel_parameters
+    if _PASS_THROUGH.isdisjoint(parameters):
+        path = (*image.path, "kernel_parameters" if parameters else "name")
+        message = f"{image.name} leaves the IOMMU translating between GPUs and adapters."
+        yield Problem(path, message, "Add `iommu=pt`.")
+    for index, parameter in enumerate(parameters):
+        is_passed_through = parameter.endswith("_iommu=on") and "iommu=pt" in parameters
+        if parameter in _TRANSLATES and not is_passed_through:
+            message = f"{parameter} makes the IOMMU translate between GPUs and adapters."
+            yield Problem((*image.path, "kernel_parameters", index), message, "Remove it.")
 
 
 @rule("CW611", Severity.ERROR)
 def locked_memory(subject: Subject) -> Iterator[Problem]:
     """The memlock limit of nodes with RDMA adapters."""
-    spec = subject.spec
-    names = dict.fromkeys(image.name for group, image in _nodes_with_images(spec) if _has_verbs(spec, group))
-    for image in (image for image in spec.images if image.name in names):
-        value = image.limits.get("memlock")
-        if not image.owns(LIMITS):
+    names = _image_names_with_verbs(subject.spec)
+    for image in subject.spec.images:
+        if image.name not in names:
             continue
-        if value not in ("unlimited", "infinity", "-1"):
-            path = (*image.path, "limits", "memlock") if value else (*image.path, "name")
-            description = (
-                f"lets processes lock {value} KiB" if value else "leaves locked memory at the kernel's default"
-            )
-            yield Problem(path, f"{image.name} {description}, and its nodes use RDMA.", "Write `memlock: unlimited`.")
+        limit = image.limits.get("memlock")
+        if not image.owns(LIMITS) or limit in ("unlimited", "infinity", "-1"):
+            continue
+        path, effect = (*image.path, "name"), "leaves locked memory at the kernel's default"
+        if limit:
+            path, effect = (*image.path, "limits", "memlock"), f"lets processes lock {limit} KiB"
+        yield Problem(path, f"{image.name} {effect}, and its nodes use RDMA.", "Write `memlock: unlimited`.")
+
+
+def _image_names_with_verbs(spec: ClusterSpec) -> set[str]:
+    """The images of nodes with RDMA adapters."""
+    return {image.name for group, image in _nodes_with_images(spec) if _has_verbs(spec, group)}
 
 
 @rule("CW612", Severity.ERROR)
 def containers(subject: Subject) -> Iterator[Problem]:
     """Container settings insufficient for RDMA and NCCL."""
-    spec = subject.spec
-    names = dict.fromkeys(image.name for group, image in _nodes_with_images(spec) if _has_verbs(spec, group))
-    for image in spec.images:
-        given = image.containers
-        if given is None or image.name not in names:
+    names = _image_names_with_verbs(subject.spec)
+    for image in subject.spec.images:
+        settings = image.containers
+        if settings is None or image.name not in names:
             continue
-        if given.memlock_kib is not None:
-            message = f"Containers may lock {given.memlock_kib} KiB, and verbs lock all that they register."
-            yield Problem((*given.path, "memlock"), message, "Write `memlock: unlimited`.")
-        if _VERBS not in given.devices:
-            yield Problem((*given.path, "devices"), f"Containers do not see {_VERBS}.", f"Add {_VERBS}.")
-        if given.ipc != "host" and given.shm_size_gb < _SHARED_MEMORY_GB:
-            message = f"Containers have {given.shm_size_gb} GB of shared memory of their own."
-            yield Problem((*given.path, "shm_size_gb"), message, "Give them 1 GB or more, or write `ipc: host`.")
+        if settings.memlock_kib is not None:
+            message = f"Containers may lock {settings.memlock_kib} KiB, and verbs lock all that they register."
+            yield Problem((*settings.path, "memlock"), message, "Write `memlock: unlimited`.")
+        if _VERBS not in settings.devices:
+            yield Problem((*settings.path, "devices"), f"Containers do not see {_VERBS}.", f"Add {_VERBS}.")
+        if settings.ipc != "host" and settings.shm_size_gb < _SHARED_MEMORY_GB:
+            message = f"Containers have {settings.shm_size_gb} GB of shared memory of their own."
+            yield Problem((*settings.path, "shm_size_gb"), message, "Give them 1 GB or more, or write `ipc: host`.")
 
 
 @rule("CW613", Severity.ERROR)
@@ -126,19 +130,24 @@ def lossless_without_tools(subject: Subject) -> Iterator[Problem]:
     """Images without the vendor's tools on nodes of a lossless fabric."""
     spec = subject.spec
     lossless = [fabric for fabric in spec.fabrics if fabric.technology != "infiniband" and lossless_numbers(fabric)]
-    seen: set[str] = set()
+    reported: set[str] = set()
     for group, image in _nodes_with_images(spec):
-        fabric = next(
-            (candidate for candidate in lossless if any(attach.nodes == group.name for attach in candidate.attach)),
-            None,
-        )
-        named = {package.name for package in image.packages}
+        fabric = _first_attached(lossless, group)
+        packages = {package.name for package in image.packages}
         for driver in image.drivers:
-            named.update(package.name for package in driver.packages)
+            packages.update(package.name for package in driver.packages)
         if image.is_existing:
             continue  # the packages of another owner's system are not known
-        if fabric is not None and image.name not in seen and named.isdisjoint(_LOSSLESS_TOOLS):
-            seen.add(image.name)
+        if fabric is not None and image.name not in reported and packages.isdisjoint(_LOSSLESS_TOOLS):
+            reported.add(image.name)
             message = f"{image.name} has no mlnx_qos, by which its nodes get the lossless class of {fabric.name}."
-            path = (*image.path, "packages") if image.packages else (*image.path, "name")
-            yield Problem(path, message, "Add `mlnx-tools`, and a repository that has it.", key=bool(image.packages))
+            has_packages = bool(image.packages)
+            path = (*image.path, "packages" if has_packages else "name")
+            yield Problem(path, message, "Add `mlnx-tools`, and a repository that has it.", key=has_packages)
+
+
+def _first_attached(fabrics: Iterable[Fabric], group: NodeGroup) -> Fabric | None:
+    for fabric in fabrics:
+        if any(attach.nodes == group.name for attach in fabric.attach):
+            return fabric
+    return None

@@ -77,8 +77,9 @@ def ip_network_over_planes(subject: Subject) -> Iterator[Problem]:
                 continue
             adapters = {(host.nodes, host.nic) for host in partition.ipoib.hosts}
             ends = [end for end in wiring.ends if (group_of.get(end.device, ""), end.port) in adapters]
-            other = next((end for end in ends if wiring.piece_of[end.switch] != wiring.piece_of[ends[0].switch]), None)
-            if other is not None:
-                message = f"{ends[0]} and {other} are in different planes: {partition.name} has no IP between them."
-                hint = "Name adapters of one plane in `hosts`."
-                yield Problem((*partition.ipoib.path, "hosts"), message, hint)
+            for end in ends:
+                if wiring.piece_of[end.switch] == wiring.piece_of[ends[0].switch]:
+                    continue
+                message = f"{ends[0]} and {end} are in different planes: {partition.name} has no IP between them."
+                yield Problem((*partition.ipoib.path, "hosts"), message, "Name adapters of one plane in `hosts`.")
+                break

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from clusterwright.and_more import and_more
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.attachment import attached_nics
 from clusterwright.spec.fabric import Attach, Fabric
 from clusterwright.spec.image import NETWORK
 from clusterwright.spec.model import ClusterSpec
@@ -40,35 +41,36 @@ def beyond_the_provider(subject: Subject) -> Iterator[Problem]:
 
 
 def _keys_of_the_other_owner(spec: ClusterSpec, fabric: Fabric) -> Iterator[Problem]:
+    keys: tuple[str, ...] = _KEYS_OF_RENTERS
+    owner, change = "is yours", "write `owner: provider`."
+    if fabric.is_provided:
+        keys = _KEYS_OF_OWNERS
+        owner, change = "is the provider's", "`owner: provider`."
     written = spec.document.at(fabric.path)
-    keys = _KEYS_OF_OWNERS if fabric.is_provided else _KEYS_OF_RENTERS
     for key in keys:
         if key in written:
-            whose = "is the provider's" if fabric.is_provided else "is yours"
-            hint = f"Remove `{key}`, or " + ("`owner: provider`." if fabric.is_provided else "write `owner: provider`.")
-            yield Problem((*fabric.path, key), f"{fabric.name} {whose}: `{key}` changes nothing.", hint, key=True)
+            message = f"{fabric.name} {owner}: `{key}` changes nothing."
+            yield Problem((*fabric.path, key), message, f"Remove `{key}`, or {change}", key=True)
 
 
 def _other_technology(fabric: Fabric) -> Iterator[Problem]:
-    if fabric.pkey_index is not None and fabric.technology != "infiniband":
+    if fabric.technology == "infiniband":
+        if fabric.addresses is not None:
+            message = f"{fabric.name} is InfiniBand, whose adapters have no address of IP."
+            yield Problem((*fabric.path, "addresses"), message, "Remove `addresses`.", key=True)
+        return
+    if fabric.pkey_index is not None:
         message = f"{fabric.name} is {fabric.technology}, which has no partition keys."
         yield Problem((*fabric.path, "pkey_index"), message, "Remove `pkey_index`.", key=True)
-    if fabric.addresses is not None and fabric.technology == "infiniband":
-        message = f"{fabric.name} is InfiniBand, whose adapters have no address of IP."
-        yield Problem((*fabric.path, "addresses"), message, "Remove `addresses`.", key=True)
-    if fabric.addresses is None and fabric.technology != "infiniband":
+    if fabric.addresses is None:
         message = f"{fabric.name} does not say where its adapters have their addresses from."
-        yield Problem(
-            (*fabric.path, "owner"),
-            message,
-            "Add `addresses: dhcp`, or the CSV file of the addresses that you were given.",
-        )
+        hint = "Add `addresses: dhcp`, or the CSV file of the addresses that you were given."
+        yield Problem((*fabric.path, "owner"), message, hint)
 
 
 def _wrong_names(spec: ClusterSpec, fabric: Fabric, attach: Attach) -> Iterator[Problem]:
     """Adapter names on a fabric of one's own, too many of them, and lists of different length."""
-    group = spec.node_group(attach.nodes or "")
-    nics = group.model.nic_group(attach.nics or "") if group is not None else None
+    nics = attached_nics(spec, attach)
     for key, names in (("interfaces", attach.interfaces), ("rdma_devices", attach.rdma_devices)):
         if not names:
             continue
@@ -114,12 +116,11 @@ def given_addresses(subject: Subject) -> Iterator[Problem]:
 def _adapters(subject: Subject, fabric: Fabric) -> dict[tuple[str, str], None]:
     """The device and interface of each adapter on a fabric, in the plan's order."""
     spec = subject.spec
-    interfaces: dict[str, list[str]] = {}
+    interfaces: dict[str | None, list[str]] = {}
     for attach in fabric.attach:
-        group = spec.node_group(attach.nodes or "")
-        nics = group.model.nic_group(attach.nics or "") if group is not None else None
-        if group is not None and nics is not None:
-            interfaces[group.name] = [nic.interface for nic in nics.nics]
+        nics = attached_nics(spec, attach)
+        if nics is not None:
+            interfaces[attach.nodes] = [nic.interface for nic in nics.nics]
     ends: dict[tuple[str, str], None] = {}
     for node in subject.skeleton.layout.nodes:
         for interface in interfaces.get(spec.node_groups[node.node_group].name, ()):
@@ -136,7 +137,7 @@ def names_of_the_catalogue(subject: Subject) -> Iterator[Problem]:
             continue
         for attach in fabric.attach:
             group = spec.node_group(attach.nodes or "")
-            nics = group.model.nic_group(attach.nics or "") if group is not None else None
+            nics = attached_nics(spec, attach)
             if group is None or nics is None or group.image is None or attach.interfaces:
                 continue
             names = ", ".join(nic.interface for nic in nics.nics)

@@ -14,6 +14,7 @@ from clusterwright.intent.needs.jobs import controller_group
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import login_places, named_groups, named_twice, unknown
 from clusterwright.spec.execution import ExecutionMesh
+from clusterwright.spec.image import Image
 from clusterwright.spec.job import Scheduler
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.text.document import Path
@@ -126,91 +127,108 @@ def state_not_shared(subject: Subject) -> Iterator[Problem]:
     """Slurm clusters with several controllers and without shared state."""
     spec = subject.spec
     for scheduler in spec.schedulers:
-        wanted, group = scheduler.controllers, controller_group(spec, scheduler)
-        mounts = [mount.mountpoint for mount in spec.mounts if group in mount.nodes]
-        is_mounted = any(wanted.state == place or wanted.state.startswith(f"{place}/") for place in mounts)
-        if scheduler.slurm is not None and wanted.count > 1 and not is_mounted and wanted.shared_by is None:
-            message = f"{wanted.count} controllers keep their state in {wanted.state}, each on a disk of its own."
-            yield Problem((*wanted.path, "count"), message, "Put `state` on a mount, or write `shared_by`.")
+        controllers, group = scheduler.controllers, controller_group(spec, scheduler)
+        mountpoints = [mount.mountpoint for mount in spec.mounts if group in mount.nodes]
+        is_mounted = any(f"{controllers.state}/".startswith(f"{place}/") for place in mountpoints)
+        if scheduler.slurm is None or controllers.count < 2 or is_mounted or controllers.shared_by is not None:
+            continue
+        message = f"{controllers.count} controllers keep their state in {controllers.state}, each on a disk of its own."
+        yield Problem((*controllers.path, "count"), message, "Put `state` on a mount, or write `shared_by`.")
 
 
 @rule("CW272", Severity.ERROR)
 def accounts_without_records(subject: Subject) -> Iterator[Problem]:
     """`allow_accounts` of partitions without accounting in their Slurm."""
-    for slurm in (scheduler.slurm for scheduler in subject.spec.schedulers):
-        if slurm is not None and slurm.accounting is None:
-            for part in slurm.partitions:
-                if part.allow_accounts:
-                    message = (
-                        f"Jobs in {part.name} are to have one of {len(part.allow_accounts)} accounts; Slurm has none."
-                    )
-                    yield Problem((*part.path, "allow_accounts"), message, "Add `accounting`.", key=True)
+    for scheduler in subject.spec.schedulers:
+        if scheduler.slurm is None or scheduler.slurm.accounting is not None:
+            continue
+        for partition in scheduler.slurm.partitions:
+            if partition.allow_accounts:
+                count = len(partition.allow_accounts)
+                message = f"Jobs in {partition.name} are to have one of {count} accounts; Slurm has none."
+                yield Problem((*partition.path, "allow_accounts"), message, "Add `accounting`.", key=True)
 
 
 @rule("CW635", Severity.ERROR)
 def words_of_slurm(subject: Subject) -> Iterator[Problem]:
     """Names of partitions, groups and accounts equal to keywords of Slurm, in any case."""
     for scheduler in subject.spec.schedulers:
-        if scheduler.slurm is not None:
-            for part in scheduler.partitions:
-                if part.name == _TEMPLATE:
-                    path = (*part.path, "name") if scheduler.slurm.partitions else part.path
-                    message = (
-                        "Slurm reads a partition `default` as what all others begin with: there is none of this name."
-                    )
-                    yield Problem(path, message, "Give it another name.")
-                for key, names in (("allow_groups", part.allow_groups), ("allow_accounts", part.allow_accounts)):
-                    if names == (_ANYBODY,):
-                        message = f"Slurm reads `{_ANYBODY}` alone as anybody: {part.name} is open to everyone."
-                        yield Problem((*part.path, key), message, f"Name another one beside it, or remove `{key}`.")
+        if scheduler.slurm is None:
+            continue
+        for partition in scheduler.partitions:
+            if partition.name == _TEMPLATE:
+                path = (*partition.path, "name") if scheduler.slurm.partitions else partition.path
+                message = "Slurm reads a partition `default` as what all others begin with: there is none of this name."
+                yield Problem(path, message, "Give it another name.")
+            for key in ("allow_groups", "allow_accounts"):
+                if getattr(partition, key) == (_ANYBODY,):
+                    message = f"Slurm reads `{_ANYBODY}` alone as anybody: {partition.name} is open to everyone."
+                    hint = f"Name another one beside it, or remove `{key}`."
+                    yield Problem((*partition.path, key), message, hint)
 
 
 @rule("CW359", Severity.ERROR)
-def groups_that_nobody_brings(subject: Subject) -> Iterator[Problem]:
+def unknown_groups(subject: Subject) -> Iterator[Problem]:
     """Partition groups unknown to slurmctld, for which it refuses every job."""
     spec = subject.spec
     directory = spec.site.directory
-    groups = set(directory.groups) if directory is not None else set()
+    directory_groups = set(directory.groups) if directory is not None else set()
     for scheduler in spec.schedulers:
-        group = spec.node_group(controller_group(spec, scheduler))
-        image = spec.image(group.image or "") if group is not None else None
-        local: set[str] = set()
-        if image is not None:
-            for user in image.users:
-                local.update((user.name, *user.groups))
-        if scheduler.slurm is not None:
-            for part in scheduler.partitions:
-                for index, name in enumerate(part.allow_groups):
-                    if name not in groups | local and part.allow_groups != (_ANYBODY,):
-                        message = (
-                            f"The group {name} has no source on Slurm's controller: {part.name} would take no job."
-                        )
-                        hint = (
-                            "Name it under `site.directory`, or among the groups of a user of the controller's image."
-                        )
-                        yield Problem((*part.path, "allow_groups", index), message, hint)
+        names = directory_groups | _controller_groups(spec, scheduler)
+        if scheduler.slurm is None:
+            continue
+        for partition in scheduler.partitions:
+            if partition.allow_groups == (_ANYBODY,):
+                continue
+            for index, name in enumerate(partition.allow_groups):
+                if name not in names:
+                    source = f"The group {name} has no source on Slurm's controller"
+                    hint = "Name it under `site.directory`, or among the groups of a user of the controller's image."
+                    path = (*partition.path, "allow_groups", index)
+                    yield Problem(path, f"{source}: {partition.name} would take no job.", hint)
+
+
+def _controller_groups(spec: ClusterSpec, scheduler: Scheduler) -> set[str]:
+    """The groups of the users in the image of a scheduler's controller."""
+    group = spec.node_group(controller_group(spec, scheduler))
+    image = spec.image(group.image or "") if group is not None else None
+    names: set[str] = set()
+    if image is not None:
+        for user in image.users:
+            names.update((user.name, *user.groups))
+    return names
 
 
 @rule("CW636", Severity.WARNING)
 def check_that_slurm_ends(subject: Subject) -> Iterator[Problem]:
     """Node checks slower than the limit of Slurm's HealthCheckProgram, which runs all of them at once."""
     spec = subject.spec
-    images: set[str | None] = set()
+    image_names: set[str | None] = set()
     for scheduler in spec.schedulers:
         if scheduler.slurm is not None:
-            images.update(group.image for group in _groups(spec, scheduler))
-    for image in (image for image in spec.images if image.name in images):
-        asked = (((*check.path, "timeout_s"), check.timeout_s) for check in image.own_checks)
-        for path, seconds in (((*image.path, "health", "patience_s"), image.health.patience_s), *asked):
+            image_names.update(group.image for group in _groups(spec, scheduler))
+    for image in spec.images:
+        if image.name not in image_names:
+            continue
+        for path, seconds in _check_times(image):
             if seconds > _SLOWEST_S:
-                message = (
-                    f"Slurm ends the check of a node after {_ENDED_S} s, before an answer of {seconds:g} s is missed."
-                )
+                limit = f"Slurm ends the check of a node after {_ENDED_S} s"
+                message = f"{limit}, before an answer of {seconds:g} s is missed."
                 yield Problem(path, message, f"Write {_SLOWEST_S} at most.")
 
 
+def _check_times(image: Image) -> Iterator[tuple[Path, float]]:
+    """The longest time of each check in seconds, with its place."""
+    yield (*image.path, "health", "patience_s"), image.health.patience_s
+    for check in image.own_checks:
+        yield (*check.path, "timeout_s"), check.timeout_s
+
+
 def _groups(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[NodeGroup]:
-    return (group for name in scheduler.nodes if (group := spec.node_group(name)) is not None)
+    for name in scheduler.nodes:
+        group = spec.node_group(name)
+        if group is not None:
+            yield group
 
 
 @rule("CW273", Severity.ERROR)

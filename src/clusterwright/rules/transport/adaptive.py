@@ -9,6 +9,7 @@ from clusterwright.intent.traffic_classes import lossless_numbers
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.fabric import FLOWLET, Fabric, Tier
 from clusterwright.spec.hardware.systems import EXTERNAL, System, system_of, systems
+from clusterwright.spec.image import Image
 
 # mstreg is a program of mstflint, a package of Debian, Ubuntu and Red Hat, and a dependency of DOCA's profiles.
 _REGISTER_TOOLS = frozenset({"mstflint", "doca-ofed", "doca-roce", "doca-networking", "doca-all", "mlnx-ofed-all"})
@@ -111,19 +112,24 @@ def _refused(fabric: Fabric, message: str, hint: str) -> Problem:
 def adapters_take_any_order(subject: Subject) -> Iterator[Problem]:
     """Images of nodes on an adaptive fabric without the program for adapter registers."""
     spec = subject.spec
-    adaptive = [fabric for fabric in spec.fabrics if fabric.is_adaptive]
     reported: set[str] = set()
-    for fabric in adaptive:
+    for fabric in spec.fabrics:
+        if not fabric.is_adaptive:
+            continue
         for attach in fabric.attach:
             group = spec.node_group(attach.nodes or "")
-            image = next((item for item in spec.images if group is not None and item.name == group.image), None)
-            if group is None or image is None or image.name in reported:
+            image = spec.image(group.image or "") if group is not None else None
+            if image is None or image.name in reported or _has_register_tools(image):
                 continue
-            named = {package.name for package in image.packages}
-            for driver in image.drivers:
-                named.update(package.name for package in driver.packages)
-            if named.isdisjoint(_REGISTER_TOOLS):
-                reported.add(image.name)
-                path = (*image.path, "packages") if image.packages else (*image.path, "name")
-                message = f"{image.name} has no mstreg, by which adapters on {fabric.name} take packets in any order."
-                yield Problem(path, message, "Add `mstflint`.", key=bool(image.packages))
+            reported.add(image.name)
+            has_packages = bool(image.packages)
+            path = (*image.path, "packages" if has_packages else "name")
+            message = f"{image.name} has no mstreg, by which adapters on {fabric.name} take packets in any order."
+            yield Problem(path, message, "Add `mstflint`.", key=has_packages)
+
+
+def _has_register_tools(image: Image) -> bool:
+    packages = {package.name for package in image.packages}
+    for driver in image.drivers:
+        packages.update(package.name for package in driver.packages)
+    return not packages.isdisjoint(_REGISTER_TOOLS)

@@ -65,18 +65,31 @@ def _buffer_of(model: HardwareModel, catalogue: Mapping[str, HardwareModel]) -> 
 def notifications_among_others(subject: Subject) -> Iterator[Problem]:
     """Fabrics marking a lossless class, with congestion notifications in it or in the default class."""
     for fabric in subject.spec.fabrics:
-        marking = next((c for c in fabric.classes if c.ecn == "mark" and c.priority is not None), None)
-        if fabric.technology == "infiniband" or marking is None:
+        marking_class = _first_marking_lossless_class(fabric)
+        if fabric.technology == "infiniband" or marking_class is None:
             continue
-        owner = next((item for item in fabric.classes if NOTIFICATION_DSCP in item.dscp), None)
+        owner = _class_of(fabric, NOTIFICATION_DSCP)
         if owner is None:
-            yield _misplaced(marking, "ecn", "no class takes them, so they share one with all other traffic")
+            yield _misplaced(marking_class, "ecn", "no class takes them, so they share one with all other traffic")
         elif owner.priority is not None:
-            yield _misplaced(
-                owner, "dscp", f"{owner.name} is paused, and they wait behind the data that they slow down"
-            )
+            fault = f"{owner.name} is paused, and they wait behind the data that they slow down"
+            yield _misplaced(owner, "dscp", fault)
         elif not _is_apart(owner, fabric):
             yield _misplaced(owner, "dscp", f"{owner.name} takes all other traffic too, which crowds them out")
+
+
+def _first_marking_lossless_class(fabric: Fabric) -> TrafficClass | None:
+    for item in fabric.classes:
+        if item.ecn == "mark" and item.priority is not None:
+            return item
+    return None
+
+
+def _class_of(fabric: Fabric, dscp: int) -> TrafficClass | None:
+    for item in fabric.classes:
+        if dscp in item.dscp:
+            return item
+    return None
 
 
 def _is_apart(owner: TrafficClass, fabric: Fabric) -> bool:

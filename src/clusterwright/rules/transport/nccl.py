@@ -9,6 +9,8 @@ from clusterwright.finding import Severity
 from clusterwright.intent.traffic_classes import data_levels
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import named_twice
+from clusterwright.rules.transport.transport import spans
+from clusterwright.spec.job import NcclProfile
 from clusterwright.spec.model import ClusterSpec
 
 # NCCL, src/misc/param.cc: the longest value of a line of nccl.conf.
@@ -67,42 +69,42 @@ def control_dscp(subject: Subject) -> Iterator[Problem]:
 
 
 def _spans(codes: set[int]) -> str:
-    spans: list[list[int]] = []
-    for code in sorted(codes):
-        if spans and spans[-1][1] == code - 1:
-            spans[-1][1] = code
-        else:
-            spans.append([code, code])
-    return ", ".join(f"{low}-{high}" if low < high else str(low) for low, high in spans) or "none"
+    return spans(sorted(codes)) or "none"
 
 
 @rule("CW406", Severity.ERROR)
 def nccl_fabric(subject: Subject) -> Iterator[Problem]:
     """NCCL's nodes, compared with the attachments of its two fabrics."""
-    spec = subject.spec
-    for nccl in spec.nccl_profiles:
-        for key, name in (("fabric", nccl.fabric), ("sockets", nccl.sockets)):
-            fabric = spec.fabric(name)
-            served = {attach.nodes for attach in fabric.attach} if fabric else {*nccl.nodes}
-            for nodes in nccl.nodes:
-                if nodes not in served:
-                    yield Problem((*nccl.path, key), f"{name} serves no NIC of {nodes}.", _serving(spec, nodes))
-        data = spec.fabric(nccl.fabric)
-        if data and data.technology == "ethernet":
-            yield Problem(
-                (*nccl.path, "fabric"), f"{nccl.fabric} carries no RDMA.", "Name a RoCE or InfiniBand fabric."
-            )
-        sockets = spec.fabric(nccl.sockets)
-        if sockets and sockets.addressing is None and sockets.addresses is None:
+    for nccl in subject.spec.nccl_profiles:
+        yield from _unattached(subject.spec, nccl, "fabric", nccl.fabric)
+        yield from _unattached(subject.spec, nccl, "sockets", nccl.sockets)
+        data = subject.spec.fabric(nccl.fabric)
+        if data is not None and data.technology == "ethernet":
+            message = f"{nccl.fabric} carries no RDMA."
+            yield Problem((*nccl.path, "fabric"), message, "Name a RoCE or InfiniBand fabric.")
+        sockets = subject.spec.fabric(nccl.sockets)
+        if sockets is not None and sockets.addressing is None and sockets.addresses is None:
             message = f"{nccl.sockets} has no IP addresses."
             if any(partition.ipoib is not None for partition in sockets.partitions):
                 message = f"{nccl.sockets} has IP for Lustre alone: nodes let no packet of it through their filter."
             yield Problem((*nccl.path, "sockets"), message, "Name an Ethernet fabric.")
 
 
+def _unattached(spec: ClusterSpec, nccl: NcclProfile, key: str, name: str) -> Iterator[Problem]:
+    fabric = spec.fabric(name)
+    if fabric is None:
+        return
+    attached = {attach.nodes for attach in fabric.attach}
+    for nodes in nccl.nodes:
+        if nodes not in attached:
+            yield Problem((*nccl.path, key), f"{name} serves no NIC of {nodes}.", _serving(spec, nodes))
+
+
 def _serving(spec: ClusterSpec, nodes: str) -> str:
     names = [fabric.name for fabric in spec.fabrics if any(attach.nodes == nodes for attach in fabric.attach)]
-    return f"{nodes} is attached to {' and '.join(names)}." if names else f"Attach {nodes} to a fabric."
+    if not names:
+        return f"Attach {nodes} to a fabric."
+    return f"{nodes} is attached to {' and '.join(names)}."
 
 
 @rule("CW407", Severity.ERROR)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from typing import NamedTuple
 
 from clusterwright.finding import Severity
 from clusterwright.nearest_name import SURE, did_you_mean
@@ -57,40 +58,40 @@ def too_old(subject: Subject) -> Iterator[Problem]:
         fabric = subject.spec.fabric(nccl.fabric)
         if fabric is None:
             continue
-        needs = (
-            (fabric.technology == "roce", "nccl", "NCCL_IB_ADDR_RANGE", "version", "which chooses GIDs on RoCE"),
-            (nccl.control_dscp is not None, "nccl", "NCCL_IB_FIFO_TC", "control_dscp", "which this sets"),
-            (nccl.tuner is not None, "nccl", "NCCL_TUNER_PLUGIN", "tuner", "which this sets"),
-            (
-                nccl.heartbeat_timeout_s is not None,
-                "torch",
-                "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
-                "heartbeat_timeout_s",
-                "which this sets",
-            ),
-            (
-                nccl.flight_recorder is not None,
-                "torch",
-                "TORCH_NCCL_DUMP_ON_TIMEOUT",
-                "flight_recorder",
-                "which this needs",
-            ),
-        )
-        for wanted, library, variable, key, use in needs:
-            version = nccl.version if library == "nccl" else nccl.pytorch
-            if not wanted:
-                continue
+        for need in _needed_variables(nccl, fabric):
+            version = nccl.version if need.library == "nccl" else nccl.pytorch
+            path, is_key = (*nccl.path, need.key), need.key != "version"
             if version is None:
-                message = f"{variable} is PyTorch's, and the profile names no PyTorch."
-                yield Problem((*nccl.path, key), message, "Say which with `pytorch`.", key=True)
+                message = f"{need.variable} is PyTorch's, and the profile names no PyTorch."
+                yield Problem(path, message, "Say which with `pytorch`.", key=True)
                 continue
-            names = known_names(library, version)
-            if names is not None and variable not in names:
-                name = "NCCL" if library == "nccl" else "PyTorch"
-                hint = "Name a newer release." if key == "version" else "Name a newer release, or remove the key."
-                yield Problem(
-                    (*nccl.path, key), f"{name} {version} has no {variable}, {use}.", hint, key=key != "version"
-                )
+            names = known_names(need.library, version)
+            if names is not None and need.variable not in names:
+                title = "NCCL" if need.library == "nccl" else "PyTorch"
+                hint = "Name a newer release, or remove the key." if is_key else "Name a newer release."
+                yield Problem(path, f"{title} {version} has no {need.variable}, {need.use}.", hint, key=is_key)
+
+
+class _NeededVariable(NamedTuple):
+    """A variable set for a key of the profile."""
+
+    library: str
+    variable: str
+    key: str
+    use: str = "which this sets"
+
+
+def _needed_variables(nccl: NcclProfile, fabric: Fabric) -> Iterator[_NeededVariable]:
+    if fabric.technology == "roce":
+        yield _NeededVariable("nccl", "NCCL_IB_ADDR_RANGE", "version", use="which chooses GIDs on RoCE")
+    if nccl.control_dscp is not None:
+        yield _NeededVariable("nccl", "NCCL_IB_FIFO_TC", "control_dscp")
+    if nccl.tuner is not None:
+        yield _NeededVariable("nccl", "NCCL_TUNER_PLUGIN", "tuner")
+    if nccl.heartbeat_timeout_s is not None:
+        yield _NeededVariable("torch", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC", "heartbeat_timeout_s")
+    if nccl.flight_recorder is not None:
+        yield _NeededVariable("torch", "TORCH_NCCL_DUMP_ON_TIMEOUT", "flight_recorder", use="which this needs")
 
 
 def _known(nccl: NcclProfile) -> frozenset[str] | None:

@@ -21,11 +21,12 @@ MANAGEMENT_LEVEL = 0
 def level_on_ethernet(subject: Subject) -> Iterator[Problem]:
     """Classes with a service level on fabrics other than InfiniBand."""
     for fabric in subject.spec.fabrics:
-        if fabric.technology != INFINIBAND:
-            for item in fabric.classes:
-                if item.service_level is not None:
-                    message = f"{fabric.name} is {fabric.technology}: class {item.name} has no packets there."
-                    yield Problem((*item.path, "service_level"), message, "Write `dscp: [...]` instead.", key=True)
+        if fabric.technology == INFINIBAND:
+            continue
+        for item in fabric.classes:
+            if item.service_level is not None:
+                message = f"{fabric.name} is {fabric.technology}: class {item.name} has no packets there."
+                yield Problem((*item.path, "service_level"), message, "Write `dscp: [...]` instead.", key=True)
 
 
 @rule("CW410", Severity.ERROR)
@@ -70,22 +71,22 @@ def nccl_level(subject: Subject) -> Iterator[Problem]:
 
 
 def _level_faults(nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
-    by_name = {item.name: item.service_level for item in fabric.classes}
-    if nccl.data_class is not None and nccl.data_class not in by_name:
-        choices = ", ".join(by_name) or "none"
+    level_by_class = {item.name: item.service_level for item in fabric.classes}
+    if nccl.data_class is not None and nccl.data_class not in level_by_class:
         message = f"{fabric.name} has no class {nccl.data_class}."
-        yield Problem((*nccl.path, "data_class"), message, f"There is: {choices}.")
+        yield Problem((*nccl.path, "data_class"), message, f"There is: {', '.join(level_by_class) or 'none'}.")
         return
     if nccl.service_level is None:
         return
     path = (*nccl.path, "service_level")
-    if nccl.data_class is not None and by_name[nccl.data_class] != nccl.service_level:
-        message = f"Class {nccl.data_class} has service level {by_name[nccl.data_class]}, not {nccl.service_level}."
+    if nccl.data_class is not None and level_by_class[nccl.data_class] != nccl.service_level:
+        class_level = level_by_class[nccl.data_class]
+        message = f"Class {nccl.data_class} has service level {class_level}, not {nccl.service_level}."
         yield Problem(path, message, "Remove `service_level`: it follows from the class.")
-    elif fabric.classes and nccl.service_level not in by_name.values():
-        choices = ", ".join(str(level) for level in sorted(v for v in by_name.values() if v is not None))
+    elif fabric.classes and nccl.service_level not in level_by_class.values():
+        levels = sorted(level for level in level_by_class.values() if level is not None)
         message = f"No class of {fabric.name} has service level {nccl.service_level}."
-        yield Problem(path, message, f"There is: {choices}.")
+        yield Problem(path, message, f"There is: {', '.join(map(str, levels))}.")
     elif not fabric.classes and nccl.service_level != MANAGEMENT_LEVEL:
         message = f"{fabric.name} has no classes: all levels share one lane, and {nccl.service_level} means nothing."
         yield Problem(path, message, "Describe `classes`, or use service level 0.")
@@ -118,14 +119,17 @@ def nccl_features(subject: Subject) -> Iterator[Problem]:
         if manager is None:
             continue
         for name, value in nccl.variables.items():
-            collnet = (name == "NCCL_COLLNET_ENABLE" and value != "0") or (
-                name == "NCCL_ALGO" and "collnet" in value.lower() and not value.startswith("^")
-            )
             path = (*nccl.path, "variables", name)
-            if collnet and not manager.sharp:
+            if _enables_collnet(name, value) and not manager.sharp:
                 yield Problem(path, f"{fabric.name} has no SHARP, which {name}={value} asks for.", "Remove it.")
             if name == "NCCL_IB_ADAPTIVE_ROUTING" and value != "0" and not manager.adaptive_routing:
                 yield Problem(path, f"{fabric.name} has no adaptive routing, which {name} asks for.", "Remove it.")
+
+
+def _enables_collnet(name: str, value: str) -> bool:
+    if name == "NCCL_COLLNET_ENABLE":
+        return value != "0"
+    return name == "NCCL_ALGO" and "collnet" in value.lower() and not value.startswith("^")
 
 
 @rule("CW414", Severity.WARNING)

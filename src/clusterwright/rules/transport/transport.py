@@ -42,16 +42,18 @@ def queue_twice(subject: Subject) -> Iterator[Problem]:
         queues: dict[int, str] = {}
         priorities: dict[int, str] = {}
         for item in fabric.classes:
-            if item.queue in queues:
-                message = f"Queue {item.queue} belongs to {queues[item.queue]} already."
-                yield Problem((*item.path, "queue"), message, f"Free queues: {_free(c.queue for c in fabric.classes)}.")
-            if item.priority is not None and item.priority in priorities:
-                message = f"Priority {item.priority} belongs to {priorities[item.priority]} already."
-                free = _free(c.priority for c in fabric.classes)
+            first = queues.setdefault(item.queue, item.name)
+            if first != item.name:
+                free = _free(other.queue for other in fabric.classes)
+                message = f"Queue {item.queue} belongs to {first} already."
+                yield Problem((*item.path, "queue"), message, f"Free queues: {free}.")
+            if item.priority is None:
+                continue
+            first = priorities.setdefault(item.priority, item.name)
+            if first != item.name:
+                free = _free(other.priority for other in fabric.classes)
+                message = f"Priority {item.priority} belongs to {first} already."
                 yield Problem((*item.path, "priority"), message, f"Free priorities: {free}.")
-            queues.setdefault(item.queue, item.name)
-            if item.priority is not None:
-                priorities.setdefault(item.priority, item.name)
 
 
 def _free(taken: Iterable[int | None]) -> str:
@@ -104,22 +106,27 @@ def lossless_data(subject: Subject) -> Iterator[Problem]:
             yield from _data_class(nccl, target)
 
 
-def _data_class(nccl: NcclProfile, target: Fabric) -> Iterator[Problem]:
-    chosen = next((item for item in target.classes if item.name == nccl.data_class), None)
-    names = ", ".join(item.name for item in target.classes if item.priority is not None) or "none"
+def _data_class(nccl: NcclProfile, fabric: Fabric) -> Iterator[Problem]:
+    lossless = [item.name for item in fabric.classes if item.priority is not None]
+    hint = f"Name a lossless class of {fabric.name}: {', '.join(lossless) or 'none'}."
     if nccl.data_class is None:
-        yield Problem(
-            (*nccl.path, "fabric"),
-            f"NCCL has no `data_class`, and its data would travel as best effort on {target.name}.",
-            f"Name a lossless class of {target.name}: {names}.",
-        )
-    elif chosen is None or chosen.priority is None or not chosen.dscp:
-        what = "does not exist" if chosen is None else "is lossy" if chosen.priority is None else "has no DSCP"
-        yield Problem(
-            (*nccl.path, "data_class"),
-            f"Class {nccl.data_class} of {target.name} {what}.",
-            f"Name a lossless class of {target.name}: {names}.",
-        )
+        message = f"NCCL has no `data_class`, and its data would travel as best effort on {fabric.name}."
+        yield Problem((*nccl.path, "fabric"), message, hint)
+        return
+    fault = _class_fault(fabric, nccl.data_class)
+    if fault is not None:
+        message = f"Class {nccl.data_class} of {fabric.name} {fault}."
+        yield Problem((*nccl.path, "data_class"), message, hint)
+
+
+def _class_fault(fabric: Fabric, name: str) -> str | None:
+    """The reason why a class cannot carry lossless data; None without one."""
+    for item in fabric.classes:
+        if item.name == name:
+            if item.priority is None:
+                return "is lossy"
+            return None if item.dscp else "has no DSCP"
+    return "does not exist"
 
 
 @rule("CW423", Severity.ERROR)
