@@ -81,8 +81,9 @@ def data_partitions(spec: ClusterSpec, nccl: NcclProfile, node_group: str) -> tu
         return ()
     full = []
     for partition in fabric.partitions:
-        is_full = memberships_of(spec, partition).get(node_group) == "full"
-        if partition.pkey != DEFAULT_PKEY and is_full:
+        if partition.pkey == DEFAULT_PKEY:
+            continue
+        if memberships_of(spec, partition).get(node_group) == "full":
             full.append(partition)
     if nccl.partition is not None:
         return tuple(partition for partition in full if partition.name == nccl.partition)
@@ -112,8 +113,9 @@ def lives_on(spec: ClusterSpec, zone: Zone) -> tuple[Fabric, ...]:
     members = members_of(spec, zone)
     fabrics = []
     for fabric in spec.fabrics:
-        is_attached = any(attach.is_management or attach.nodes in members for attach in fabric.attach)
-        if covers(spec, zone, fabric) and (is_attached or not members):
+        if not covers(spec, zone, fabric):
+            continue  # its attachments stay unread: a value in doubt there concerns no rule on this zone
+        if not members or any(attach.is_management or attach.nodes in members for attach in fabric.attach):
             fabrics.append(fabric)
     return tuple(fabrics)
 
