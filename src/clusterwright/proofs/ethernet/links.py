@@ -180,7 +180,7 @@ LINKS = ProofCheck(
     intent=NETWORK_INTENT | {"bonds", "single_mode"},
     applies=has_network,
     check=_run,
-    spec_only="whether packets have the length that is asked for, and whether all cables are there",
+    spec_only="whether packets have the configured length, and whether all cables exist",
     readings=routers_read,
     uncheckable=without_cables,
 )
