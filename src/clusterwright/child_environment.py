@@ -30,7 +30,8 @@ _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 def child_environment(*, names: Collection[str] = (), prefixes: Iterable[str] = ()) -> dict[str, str]:
     """Variables of this process for a child: those of the allow-list, ``names``, and names with one of ``prefixes``."""
     beginnings = (*PASSED_PREFIXES, *prefixes)
-    passed = [name for name in os.environ if name in PASSED or name in names or name.startswith(beginnings)]
+    allowed = PASSED.union(names)
+    passed = [name for name in os.environ if name in allowed or name.startswith(beginnings)]
     return {**{name: os.environ[name] for name in passed}, **LOCALE}
 
 

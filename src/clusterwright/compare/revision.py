@@ -131,18 +131,17 @@ def _named(findings: tuple[Finding, ...], folder: str, revision: str) -> list[Fi
     def shown(text: str) -> str:
         return text.replace(folder, revision)
 
-    return [
-        Finding(
-            code=f.code,
-            severity=f.severity,
-            message=shown(f.message),
-            hint=shown(f.hint),
-            position=_placed(f.position, shown(f.position.file)),
-            path=f.path,
+    renamed = []
+    for finding in findings:
+        position = Position(shown(finding.position.file), finding.position.line, finding.position.column)
+        renamed.append(
+            Finding(
+                code=finding.code,
+                severity=finding.severity,
+                message=shown(finding.message),
+                hint=shown(finding.hint),
+                position=position,
+                path=finding.path,
+            )
         )
-        for f in findings
-    ]
-
-
-def _placed(position: Position, file: str) -> Position:
-    return Position(file, position.line, position.column)
+    return renamed

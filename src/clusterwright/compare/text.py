@@ -74,7 +74,8 @@ def _isolation(changes: PlanChanges) -> Iterator[str]:
         nothing = "never" if change.term == "expires" else "none"
         yield f"  {word} flow {change.flow}: {change.term} {change.before or nothing} → {change.after or nothing}"
     for item in changes.isolation.membership:
-        yield f"  {'+' if item.added else '-'} {item.owner} {item.what}"
+        sign = "+" if item.added else "-"
+        yield f"  {sign} {item.owner} {item.what}"
 
 
 def _devices(changes: PlanChanges) -> Iterator[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from clusterwright.extras.crew.pulls import CableBundle
     from clusterwright.lists.interfaces import ListedInterface
+    from clusterwright.lists.materials import Material
     from clusterwright.lists.records import Inventory, Record
     from clusterwright.report.device_tables import Jobs
 
@@ -87,18 +88,7 @@ class _Leaves:
             name="racks",
             caption="Racks, each with its cable sheet",
             columns=("Rack", "Pod", "Devices", "Units taken", "Power", "Weight, kg", "Cable ends"),
-            rows=tuple(
-                (
-                    Cell(name, "code", f"racks/{name}.html"),
-                    Cell(record["pod"] or "–"),
-                    number(record["devices"]),
-                    Cell(f"{record['used_units']:g} of {record['height_units']}", "number"),
-                    Cell(power(record["power_w"]), "number"),
-                    number(record["weight_kg"]),
-                    number(len(self.routes_of_rack[name])),
-                )
-                for name, record in self.racks.items()
-            ),
+            rows=tuple(self.rack_row(record) for record in self.racks.values()),
         )
         return Leaf(
             title="For the floor",
@@ -109,6 +99,19 @@ class _Leaves:
             "this page are for spreadsheets and label printers.",
             facts=(),
             tables=(racks, self.pulls(), self.materials()),
+        )
+
+    def rack_row(self, record: Record) -> tuple[Cell, ...]:
+        """The row of a rack, with a link to its cable sheet."""
+        name = record["name"]
+        return (
+            Cell(name, "code", f"racks/{name}.html"),
+            Cell(record["pod"] or "–"),
+            number(record["devices"]),
+            Cell(f"{record['used_units']:g} of {record['height_units']}", "number"),
+            Cell(power(record["power_w"]), "number"),
+            number(record["weight_kg"]),
+            number(len(self.routes_of_rack[name])),
         )
 
     def pulls(self) -> PageTable:
@@ -132,20 +135,7 @@ class _Leaves:
             name="materials",
             caption="To order",
             columns=("What", "Model", "Maker", "Part", "Medium", "Connector", "Speed", "Length", "Quantity"),
-            rows=tuple(
-                (
-                    Cell(item.item),
-                    code(item.model or "–"),
-                    Cell(item.manufacturer or "–"),
-                    Cell(item.part or "–"),
-                    Cell(item.medium or "–"),
-                    Cell(item.connector or "–"),
-                    Cell("–" if item.speed_gbps is None else f"{item.speed_gbps}G", "number"),
-                    Cell("–" if item.length_m is None else f"{item.length_m:g} m", "number"),
-                    number(item.quantity),
-                )
-                for item in self.inventory.materials()
-            ),
+            rows=tuple(_material_row(item) for item in self.inventory.materials()),
             note="An optic is counted once for each cage with fibre in it; copper and active cables bring their own.",
         )
 
@@ -282,6 +272,20 @@ def _pull_row(pull: CableBundle) -> tuple[Cell, ...]:
     )
 
 
+def _material_row(item: Material) -> tuple[Cell, ...]:
+    return (
+        Cell(item.item),
+        code(item.model or "–"),
+        Cell(item.manufacturer or "–"),
+        Cell(item.part or "–"),
+        Cell(item.medium or "–"),
+        Cell(item.connector or "–"),
+        Cell("–" if item.speed_gbps is None else f"{item.speed_gbps}G", "number"),
+        Cell("–" if item.length_m is None else f"{item.length_m:g} m", "number"),
+        number(item.quantity),
+    )
+
+
 def _pod_row(name: str, records: list[Record], roles: list[str]) -> tuple[Cell, ...]:
     count_by_role = Counter(record["role"] for record in records)
     racks = {record["rack"] for record in records if record["rack"]}
@@ -299,17 +303,18 @@ def _device_table(caption: str, records: Iterable[Record], up: str) -> PageTable
         name="devices",
         caption=caption,
         columns=("Device", "Role", "Model", "Rack", "Unit", "State"),
-        rows=tuple(
-            (
-                Cell(record["name"], "code", f"{up}devices/{record['name']}.html"),
-                Cell(record["role"]),
-                code(record["model"]),
-                _rack(record, up),
-                _unit(record["unit"]),
-                Cell(record["state"], "" if record["state"] == ACTIVE else "warning"),
-            )
-            for record in records
-        ),
+        rows=tuple(_device_row(record, up) for record in records),
+    )
+
+
+def _device_row(record: Record, up: str) -> tuple[Cell, ...]:
+    return (
+        Cell(record["name"], "code", f"{up}devices/{record['name']}.html"),
+        Cell(record["role"]),
+        code(record["model"]),
+        _rack(record, up),
+        _unit(record["unit"]),
+        Cell(record["state"], "" if record["state"] == ACTIVE else "warning"),
     )
 
 

@@ -179,4 +179,4 @@ def long_code(text: str) -> Cell:
 
 def plural(count: int, noun: str) -> str:
     """``1 rack``, ``1,536 racks``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -34,6 +34,7 @@ def rack_drawing(kind: RackKind, rack_units: int, name: str) -> Drawing:
             shapes.append(label(_RAIL_WIDTH - 6, y - 3, str(unit), "rack-number", "end"))
     for occupant in kind.occupants:
         shapes += _occupant(occupant, bottom)
+    assumed = " (assumed)" if kind.assumed else ""
     contents = ", ".join(f"{o.role} {o.model} at unit {o.unit:g}" for o in kind.occupants)
     return Drawing(
         name=name,
@@ -43,7 +44,7 @@ def rack_drawing(kind: RackKind, rack_units: int, name: str) -> Drawing:
         height=bottom + _MARGIN,
         shapes=tuple(shapes),
         caption=f"{kind.example}: {plural(kind.count, 'such rack')}, "
-        f"{power(kind.power_w)}{' (assumed)' if kind.assumed else ''}, {kind.weight_kg:,.0f} kg of equipment",
+        f"{power(kind.power_w)}{assumed}, {kind.weight_kg:,.0f} kg of equipment",
     )
 
 

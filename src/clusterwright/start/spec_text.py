@@ -178,11 +178,10 @@ def _fullest(request: SizingRequest, sizing: Sizing) -> float:
     """Bandwidth of the NICs below a full leaf over that of its uplinks; the last leaves may have fewer NICs."""
     leaf, nics = sizing.backend[0], request.node_model.nic_group("backend")
     rails, speed = (len(nics.nics), nics.speed_gbps) if nics else (0, 0)
-    ports = (
-        min(request.groups[0].count, sizing.pod_racks * sizing.rack_nodes)
-        if request.rails
-        else sizing.rack_nodes * rails
-    )
+    if request.rails:
+        ports = min(request.groups[0].count, sizing.pod_racks * sizing.rack_nodes)
+    else:
+        ports = sizing.rack_nodes * rails
     return ports * speed / (leaf.up_links * leaf.up_speed_gbps)
 
 

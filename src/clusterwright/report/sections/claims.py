@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.model import Expectation
+    from clusterwright.spec.model import Expectation, SpecException
     from clusterwright.spec.text.document import Path
 
 _SEVERITY_STYLE = {Severity.ERROR: "bad", Severity.WARNING: "warning", Severity.NOTE: "quiet"}
@@ -66,18 +66,19 @@ def findings_section(findings: tuple[Finding, ...]) -> Section:
         name="finding-list",
         caption="Findings",
         columns=("Severity", "Rule", "Place", "What is wrong", "How to fix it"),
-        rows=tuple(
-            (
-                Cell(finding.severity.label, _SEVERITY_STYLE[finding.severity]),
-                code(finding.code),
-                code(str(finding.position)),
-                Cell(finding.message),
-                Cell(finding.hint),
-            )
-            for finding in findings
-        ),
+        rows=tuple(_finding_row(finding) for finding in findings),
     )
     return Section("findings", "Findings", (Block(heading="", text=text, drawings=(), tables=(table,)),))
+
+
+def _finding_row(finding: Finding) -> tuple[Cell, ...]:
+    return (
+        Cell(finding.severity.label, _SEVERITY_STYLE[finding.severity]),
+        code(finding.code),
+        code(str(finding.position)),
+        Cell(finding.message),
+        Cell(finding.hint),
+    )
 
 
 def exceptions_section(plan: Plan) -> Section:
@@ -85,17 +86,7 @@ def exceptions_section(plan: Plan) -> Section:
     added = _added_config(plan)
     if not plan.spec.exceptions:
         return Section("exceptions", "Exceptions", (Block("", "Everything is in service and as its group is."), *added))
-    rows = tuple(
-        (
-            code(exception.device or exception.group or ""),
-            code(exception.port or "–"),
-            Cell(exception.state or "–"),
-            Cell(exception.image or "–"),
-            Cell(str(exception.until or "–")),
-            Cell(exception.reason),
-        )
-        for exception in plan.spec.exceptions
-    )
+    rows = tuple(_exception_row(exception) for exception in plan.spec.exceptions)
     table = PageTable(
         name="exception-list",
         caption="What differs from its group",
@@ -103,6 +94,17 @@ def exceptions_section(plan: Plan) -> Section:
         rows=rows,
     )
     return Section("exceptions", "Exceptions", (Block(heading="", text="", drawings=(), tables=(table,)), *added))
+
+
+def _exception_row(exception: SpecException) -> tuple[Cell, ...]:
+    return (
+        code(exception.device or exception.group or ""),
+        code(exception.port or "–"),
+        Cell(exception.state or "–"),
+        Cell(exception.image or "–"),
+        Cell(str(exception.until or "–")),
+        Cell(exception.reason),
+    )
 
 
 def _added_config(plan: Plan) -> tuple[Block, ...]:

@@ -35,17 +35,7 @@ def gates_block(rollout: Rollout) -> Block | None:
 
 
 def _gates(rollout: Rollout, questions: tuple[GateRecord, ...]) -> PageTable:
-    asked = tuple(
-        (
-            code(question.gate),
-            Cell(question.asks or "not noted in this record"),
-            Cell(_NOTHING if question.deadline_s is None else f"{question.deadline_s:,} s", "number"),
-            Cell("the rollout's" if question.budget is None else f"{question.budget:,}", "number"),
-            number(question.asked),
-            Cell(f"{question.wrong:,}", "number bad" if question.wrong else "number"),
-        )
-        for question in questions
-    )
+    asked = tuple(_gate_row(question) for question in questions)
     nothing = Cell(_NOTHING, "number")
     left_out = tuple(
         (code(gate), Cell(f"not asked: {why}", "warning"), nothing, nothing, nothing, nothing)
@@ -59,23 +49,35 @@ def _gates(rollout: Rollout, questions: tuple[GateRecord, ...]) -> PageTable:
     )
 
 
+def _gate_row(question: GateRecord) -> tuple[Cell, ...]:
+    return (
+        code(question.gate),
+        Cell(question.asks or "not noted in this record"),
+        Cell(_NOTHING if question.deadline_s is None else f"{question.deadline_s:,} s", "number"),
+        Cell("the rollout's" if question.budget is None else f"{question.budget:,}", "number"),
+        number(question.asked),
+        Cell(f"{question.wrong:,}", "number bad" if question.wrong else "number"),
+    )
+
+
 def _waves(rollout: Rollout, questions: tuple[GateRecord, ...], attempts: tuple[Attempt, ...]) -> PageTable:
     return PageTable(
         name=f"gate-waves-{rollout.name}",
         caption="Answers wave by wave",
         columns=("Wave", "Layer", "Devices", *(question.gate for question in questions), "Seconds", "Then"),
-        rows=tuple(
-            (
-                Cell(f"{attempt.number}, canary" if attempt.is_canary else f"{attempt.number}"),
-                Cell(attempt.layer),
-                number(attempt.devices),
-                *(_answer(attempt.gates.get(question.gate)) for question in questions),
-                Cell(f"{attempt.duration_s:,.0f}", "number"),
-                Cell(f"stopped: {attempt.stopped}", "bad") if attempt.stopped else Cell("finished", "good"),
-            )
-            for attempt in attempts
-        ),
+        rows=tuple(_wave_row(attempt, questions) for attempt in attempts),
         note="A wave that was done again has a line for each time.",
+    )
+
+
+def _wave_row(attempt: Attempt, questions: tuple[GateRecord, ...]) -> tuple[Cell, ...]:
+    return (
+        Cell(f"{attempt.number}, canary" if attempt.is_canary else f"{attempt.number}"),
+        Cell(attempt.layer),
+        number(attempt.devices),
+        *(_answer(attempt.gates.get(question.gate)) for question in questions),
+        Cell(f"{attempt.duration_s:,.0f}", "number"),
+        Cell(f"stopped: {attempt.stopped}", "bad") if attempt.stopped else Cell("finished", "good"),
     )
 
 

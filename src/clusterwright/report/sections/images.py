@@ -35,19 +35,7 @@ def images_section(plan: Plan) -> Section | None:
 
 
 def _image_table(images: tuple[Fetched, ...]) -> PageTable:
-    rows = tuple(
-        (
-            code(f"{image.identity.name} {image.identity.version}"),
-            number(image.nodes),
-            number(image.packages),
-            number(image.shared_bytes),
-            number(image.image_bytes) if image.image_bytes else Cell("not measured", "warning"),
-            number(image.overlay_bytes),
-            number(image.script_bytes),
-            number(image.each_bytes) if image.image_bytes else Cell("", "number"),
-        )
-        for image in images
-    )
+    rows = tuple(_image_row(image) for image in images)
     names = ("Image", "Nodes", "Packages", "Rendered files", "Image and kernel", "Overlay", "Script", "A node fetches")
     return PageTable(
         name="images-fetched",
@@ -56,6 +44,19 @@ def _image_table(images: tuple[Fetched, ...]) -> PageTable:
         rows=rows,
         note="In bytes. The image's own size is known once it is built (`size_bytes`); overlay and script are those of"
         " the largest of the first and last nodes of every pod.",
+    )
+
+
+def _image_row(image: Fetched) -> tuple[Cell, ...]:
+    return (
+        code(f"{image.identity.name} {image.identity.version}"),
+        number(image.nodes),
+        number(image.packages),
+        number(image.shared_bytes),
+        number(image.image_bytes) if image.image_bytes else Cell("not measured", "warning"),
+        number(image.overlay_bytes),
+        number(image.script_bytes),
+        number(image.each_bytes) if image.image_bytes else Cell("", "number"),
     )
 
 

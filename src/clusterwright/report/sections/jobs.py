@@ -13,9 +13,12 @@ from clusterwright.spec.model import CLUSTER
 from clusterwright.spec.text.document import format_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clusterwright.extras.place.placement import Placement
     from clusterwright.intent.nccl_settings import Setting
     from clusterwright.plan.model import Plan
+    from clusterwright.spec.text.document import Document
     from clusterwright.spec.workload import Job
 
 SEED = 1  # of the random placement, shown for comparison
@@ -39,19 +42,20 @@ def nccl_section(plan: Plan) -> Section | None:
 
 def _settings_table(plan: Plan, settings: tuple[Setting, ...], name: str, node: str) -> PageTable:
     document = plan.spec.document
-    rows = tuple(
-        (
-            code(setting.name),
-            long_code(setting.value),
-            Cell(setting.written_to),
-            Cell(setting.reason, "prose"),
-            long_code(format_path(setting.origin, document.data)),
-            long_code(str(document.locate(setting.origin))),
-        )
-        for setting in settings
-    )
+    rows = tuple(_setting_row(setting, document) for setting in settings)
     columns = ("Variable", "Value", "Written to", "Why", "From", "Line")
     return PageTable(name=name, caption=f"As on {node}", columns=columns, rows=rows)
+
+
+def _setting_row(setting: Setting, document: Document) -> tuple[Cell, ...]:
+    return (
+        code(setting.name),
+        long_code(setting.value),
+        Cell(setting.written_to),
+        Cell(setting.reason, "prose"),
+        long_code(format_path(setting.origin, document.data)),
+        long_code(str(document.locate(setting.origin))),
+    )
 
 
 def jobs_section(plan: Plan) -> Section | None:
@@ -89,9 +93,13 @@ def _layer_rows(room: Room, placements: tuple[Placement, ...]) -> tuple[tuple[Ce
     by_placement = [placement.bytes_by_layer() for placement in placements]
     rows = []
     for index, name in enumerate(room.layers):
-        cells = [number(layers[index] / 1e9) if layers else Cell("–") for layers in by_placement]
+        cells = [_gigabytes(layers, index) for layers in by_placement]
         rows.append((Cell(_layer(name)), *cells))
     return tuple(rows)
+
+
+def _gigabytes(bytes_by_layer: Sequence[float], layer: int) -> Cell:
+    return number(bytes_by_layer[layer] / 1e9) if bytes_by_layer else Cell("–")
 
 
 def _layer(name: str) -> str:

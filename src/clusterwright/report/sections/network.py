@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clusterwright.plan.model import Plan
     from clusterwright.report.totals import TierTotals
     from clusterwright.spec.fabric import Fabric
-    from clusterwright.spec.isolation import Flow
+    from clusterwright.spec.isolation import Flow, Zone
 
 _TECHNOLOGY = {"roce": "Ethernet, RoCE v2", "ethernet": "Ethernet", "infiniband": "InfiniBand"}
 _FULL_SHARE = 0.9995
@@ -80,18 +80,7 @@ def isolation_section(plan: Plan) -> Section:
         name="zones",
         caption="Zones",
         columns=("Zone", "Kind", "Closed to the internet", "Node groups", "Fabrics", "Prefixes outside", "Enforced by"),
-        rows=tuple(
-            (
-                Cell(zone.name),
-                Cell(zone.kind),
-                Cell("yes" if zone.isolated else "no"),
-                Cell(", ".join(members_of(plan.spec, zone)) or "–"),
-                Cell(", ".join(zone.fabrics) or "–"),
-                code(", ".join(str(prefix) for prefix in zone.prefixes) or "–"),
-                Cell(enforced[zone.name] or "–"),
-            )
-            for zone in zones
-        ),
+        rows=tuple(_zone_row(plan, zone, enforced[zone.name]) for zone in zones),
         note=_WHO_ENFORCES,
     )
     matrix_rows = []
@@ -112,23 +101,36 @@ def isolation_section(plan: Plan) -> Section:
         name="flows",
         caption="Allowed flows",
         columns=("Flow", "From", "To", "Protocol", "Ports", "Reason", "Owner", "Wanted until"),
-        rows=tuple(
-            (
-                Cell(flow.name),
-                Cell(flow.source),
-                Cell(flow.target),
-                Cell(flow.protocol),
-                code(_ports(flow)),
-                Cell(flow.reason),
-                Cell(flow.owner or "–"),
-                Cell("–" if flow.expires is None else str(flow.expires)),
-            )
-            for flow in plan.spec.flows
-        ),
+        rows=tuple(_flow_row(flow) for flow in plan.spec.flows),
     )
     tables = (zone_table, matrix, flows, _needs(plan))
     blocks = tuple(Block(heading="", text="", drawings=(), tables=(table,)) for table in tables)
     return Section("isolation", "Zones and flows", blocks)
+
+
+def _zone_row(plan: Plan, zone: Zone, enforced: str) -> tuple[Cell, ...]:
+    return (
+        Cell(zone.name),
+        Cell(zone.kind),
+        Cell("yes" if zone.isolated else "no"),
+        Cell(", ".join(members_of(plan.spec, zone)) or "–"),
+        Cell(", ".join(zone.fabrics) or "–"),
+        code(", ".join(str(prefix) for prefix in zone.prefixes) or "–"),
+        Cell(enforced or "–"),
+    )
+
+
+def _flow_row(flow: Flow) -> tuple[Cell, ...]:
+    return (
+        Cell(flow.name),
+        Cell(flow.source),
+        Cell(flow.target),
+        Cell(flow.protocol),
+        code(_ports(flow)),
+        Cell(flow.reason),
+        Cell(flow.owner or "–"),
+        Cell("–" if flow.expires is None else str(flow.expires)),
+    )
 
 
 def _needs(plan: Plan) -> PageTable:
@@ -213,4 +215,7 @@ def _matrix_cell(flows: Iterable[Flow]) -> Cell:
 
 
 def _ports(flow: Flow) -> str:
-    return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in flow.ports)
+    texts = []
+    for low, high in flow.ports:
+        texts.append(str(low) if low == high else f"{low}–{high}")
+    return ", ".join(texts)

@@ -27,7 +27,8 @@ def racks_section(plan: Plan, kinds: tuple[RackKind, ...]) -> Section:
     more = len(standing) - len(drawings)
     text = "The most frequent kinds of rack, from the front."
     if more:
-        text += f" {plural(more, 'further kind')} of rack {'is' if more == 1 else 'are'} in the table."
+        verb = "is" if more == 1 else "are"
+        text += f" {plural(more, 'further kind')} of rack {verb} in the table."
     kind_table = PageTable(
         name="rack-kinds",
         caption="Kinds of rack",
@@ -102,23 +103,23 @@ def _places_table(plan: Plan) -> PageTable:
         devices[place][device.role] += 1
         power_w[place] += catalogue[device.model].power_w
         inside[place].add(device.rack)
-    rows = tuple(
-        (
-            code(place) if place else Cell("outside the pods"),
-            number(len(inside[place] - {""})),
-            Cell(", ".join(f"{count:,} {role}" for role, count in counts.items())),
-            Cell(power(power_w[place]), "number"),
+    rows = []
+    for place, counts in devices.items():
+        rows.append(
+            (
+                code(place) if place else Cell("outside the pods"),
+                number(len(inside[place] - {""})),
+                Cell(", ".join(f"{count:,} {role}" for role, count in counts.items())),
+                Cell(power(power_w[place]), "number"),
+            )
         )
-        for place, counts in devices.items()
-    )
+    all_racks = f"{plural(len(racks), 'rack')} in all; devices.csv has the rack and unit of each device."
     return PageTable(
         name="places",
         caption="Racks" if by_rack else "Pods and other outermost groups",
         columns=("Rack" if by_rack else "Group", "Racks", "Devices", "Power"),
-        rows=rows,
-        note=""
-        if by_rack
-        else f"{plural(len(racks), 'rack')} in all; devices.csv has the rack and unit of each device.",
+        rows=tuple(rows),
+        note="" if by_rack else all_racks,
     )
 
 

@@ -38,25 +38,27 @@ def proofs_section(claims: tuple[ProvenClaim, ...] | None) -> Section:
     """Claim by claim; ``claims`` is None for a report without proofs."""
     if claims is None:
         return Section("proofs", "Proofs", (Block("", _NOT_ASKED),))
-    counts = Counter(claim.answer if claim.answer in ("proven", "REFUTED") else "neither" for claim in claims)
+    counts = Counter(claim.answer for claim in claims)
+    counts["neither"] = len(claims) - counts["proven"] - counts["REFUTED"]
     table = PageTable(
         name="proof-list",
         caption="Claims about the rendered files",
         columns=("Check", "Claim", "Answer", "Tried on", "Open"),
-        rows=tuple(
-            (
-                code(claim.name),
-                Cell(claim.claim, "prose"),
-                Cell(claim.answer, claim.style),
-                Cell(f"{claim.cases:,} {claim.cases_are}"),
-                Cell(_open(claim)),
-            )
-            for claim in claims
-        ),
+        rows=tuple(_claim_row(claim) for claim in claims),
         note="What a proof reads and what it does not cover: `clusterwright explain verify`.",
     )
     text = ", ".join(f"{counts[word]:,} {word}" for word in ("proven", "REFUTED", "neither") if counts[word])
     return Section("proofs", "Proofs", (Block(heading="", text=f"{text}.", drawings=(), tables=(table,)),))
+
+
+def _claim_row(claim: ProvenClaim) -> tuple[Cell, ...]:
+    return (
+        code(claim.name),
+        Cell(claim.claim, "prose"),
+        Cell(claim.answer, claim.style),
+        Cell(f"{claim.cases:,} {claim.cases_are}"),
+        Cell(_open(claim)),
+    )
 
 
 def proofs_card(claims: tuple[ProvenClaim, ...] | None) -> Card:

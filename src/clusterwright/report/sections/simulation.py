@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
-from clusterwright.intent.hashing import hashed_fields
+from clusterwright.intent.hashing import TierHashing, hashed_fields
 from clusterwright.report.page import Block, Cell, PageTable, Section, number, plural
 
 if TYPE_CHECKING:
@@ -101,22 +101,23 @@ def _block(plan: Plan, nccl: NcclProfile) -> Block:
 
 def _tiers(network: FabricGraph, suffix: str) -> PageTable:
     """The fields hashed by switches of each tier, and the reason for hashing no queue pair."""
-    rows = tuple(
-        (
-            Cell(tier.tier.role),
-            Cell(tier.tier.model.name),
-            Cell(hashed_fields(queue_pairs=tier.queue_pairs)),
-            Cell(f"{tier.function.name}, seed {tier.function.seed}" if tier.function is not None else tier.reason),
-            Cell(tier.without or "–"),
-        )
-        for tier in network.hashing
-    )
+    rows = tuple(_hashing_row(tier) for tier in network.hashing)
     return PageTable(
         name=f"hashing{suffix}",
         caption="What each tier chooses among equal paths by, from the bottom",
         columns=("Tier", "Model", "Hashes", "Function", "Why not queue pairs"),
         rows=rows,
         note="Tiers take functions of their own, so that one does not find what the other has sorted.",
+    )
+
+
+def _hashing_row(tier: TierHashing) -> tuple[Cell, ...]:
+    return (
+        Cell(tier.tier.role),
+        Cell(tier.tier.model.name),
+        Cell(hashed_fields(queue_pairs=tier.queue_pairs)),
+        Cell(f"{tier.function.name}, seed {tier.function.seed}" if tier.function is not None else tier.reason),
+        Cell(tier.without or "–"),
     )
 
 

@@ -71,7 +71,7 @@ def _rows(reader: Iterator[list[str]], file: str) -> Iterator[LaidCable]:
 
 def _column_indexes(header: list[str], file: str, line: int) -> list[int]:
     """Indexes of the four columns in the header. Raises SpecError for a missing one."""
-    names = ["".join(letter for letter in field.lower() if letter.isalpha()) for field in header]
+    names = ["".join(filter(str.isalpha, field.lower())) for field in header]
     indexes = []
     for title, spellings in zip(("A-Node", "A-Port", "Z-Node", "Z-Port"), _COLUMNS, strict=True):
         matching = [names.index(name) for name in spellings if name in names]

@@ -269,7 +269,9 @@ class _ModelReading(Structuring):
         """Check that management ports have unique names and one speed, and that a switch has one port."""
         ports = model.management
         is_list = isinstance(data.get("management"), list)
-        places: list[Path] = [("management", index) if is_list else ("management",) for index in range(len(ports))]
+        places: list[Path] = [("management",)] * len(ports)
+        if is_list:
+            places = [("management", index) for index in range(len(ports))]
         interfaces = {nic.interface for nic in model.nics}
         for name, place in zip(model.management_names, places, strict=True):
             if name in interfaces:
@@ -366,9 +368,10 @@ class _ModelReading(Structuring):
         if unused in data:
             self.object((unused,), f"A {kind} is cabled by {needed}:, never by {unused}:.", f"Remove {unused}:.")
         if (kind == "director") != ("chips" in data):
+            place, verb = (("chips",), "has no") if "chips" in data else ((), "needs")
             self.object(
-                ("chips",) if "chips" in data else (),
-                f"A {kind} {'has no' if 'chips' in data else 'needs'} chips:.",
+                place,
+                f"A {kind} {verb} chips:.",
                 "Directors, and only they, are seen by the subnet manager as the chips inside them.",
             )
         system_names = sorted({*systems(), *WITHOUT_FILES})

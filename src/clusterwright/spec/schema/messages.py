@@ -264,10 +264,10 @@ def _distance(errors: list[SchemaError]) -> tuple[int, int, int]:
 
 def _choice_of_keys(error: SchemaError, needs: Sequence[Sequence[str]], path: Path, document: Document) -> Finding:
     place = _place(path, document)
-    choices = ", or ".join(" and ".join(f"`{name}:`" for name in names) for names in needs)
+    choices = ", or ".join(map(_all_keys, needs))
     complete = [names for names in needs if all(name in error.instance for name in names)]
     if len(complete) > 1:
-        both = " and ".join(f"`{name}:`" for name in chain.from_iterable(complete))
+        both = _all_keys(list(chain.from_iterable(complete)))
         message = f"{place} has {both}, which exclude each other"
         return _finding(NOT_ALLOWED, message, "Keep one of them.", (*path, complete[-1][0]), document, key=True)
     finding = _finding(MISSING_KEY, f"{place} needs {choices}", "Add one of them.", path, document)
@@ -276,18 +276,26 @@ def _choice_of_keys(error: SchemaError, needs: Sequence[Sequence[str]], path: Pa
     return finding
 
 
+def _all_keys(names: Sequence[str]) -> str:
+    return " and ".join(f"`{name}:`" for name in names)
+
+
 def _value(error: SchemaError, path: Path, document: Document) -> Finding:
     if error.validator == "type":
         return _wrong_type(error.instance, _types(error.validator_value), path, document)
     place = _place(path, document)
     if error.validator in {"enum", "const"}:
         values = error.validator_value if error.validator == "enum" else [error.validator_value]
-        allowed = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+        allowed = [_yaml_text(value) for value in values]
         hint = _suggestion(str(error.instance), allowed) + f"Allowed here: {_listed(allowed)}."
         return _finding(NOT_ALLOWED, f"{place} cannot be {_shown(error.instance)}", hint, path, document)
     message = f"{place} is {_shown(error.instance)}, but {_bound(error)}"
     finding = _finding(OUT_OF_BOUNDS, message, _described(error, "Change it."), path, document)
     return replace(finding, amendment=Amendment.DROP_REPEATED) if error.validator == "uniqueItems" else finding
+
+
+def _yaml_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _wrong_type(value: Any, wanted: Sequence[str], path: Path, document: Document) -> Finding:

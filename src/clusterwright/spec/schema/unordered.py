@@ -27,8 +27,11 @@ def rank(item: Item) -> tuple[tuple[bool, float, str], ...]:
     if not isinstance(item, str):
         return ((False, item, ""),)
     parts = [part for part in _NUMBERS.split(item.casefold()) if part]
-    ranked = [(False, int(part), "") if part[0] in "0123456789" else (True, 0, part) for part in parts]
-    return (*ranked, (True, 0, item))
+    return (*map(_rank_of_part, parts), (True, 0, item))
+
+
+def _rank_of_part(part: str) -> tuple[bool, float, str]:
+    return (False, int(part), "") if part[0] in "0123456789" else (True, 0, part)
 
 
 class _Listing:

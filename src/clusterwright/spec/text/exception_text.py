@@ -72,12 +72,12 @@ def _written(item: SpecException, indent: str) -> str:
     rows = [
         ("device", item.device),
         ("group", item.group),
-        ("port", item.port),
+        ("port", json.dumps(item.port) if item.port else None),
         ("state", item.state),
         ("until", until),
     ]
     rows = [(key, value) for key, value in rows if value]
-    lines = [f"{key}: {json.dumps(value) if key == 'port' else value}" for key, value in rows]
+    lines = [f"{key}: {value}" for key, value in rows]
     lines.append(f"reason: {json.dumps(item.reason, ensure_ascii=False)}")
     first, *others = lines
     return "".join([f"{indent}- {first}\n", *(f"{indent}  {line}\n" for line in others)])

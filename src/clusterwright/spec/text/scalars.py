@@ -77,4 +77,8 @@ def describe(value: Any) -> str:
 
 def shown(text: str) -> str:
     """``text`` on one line of a message, with control characters as escapes."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return "".join(map(_shown_character, text))
+
+
+def _shown_character(char: str) -> str:
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
