@@ -91,7 +91,7 @@ class _Leaves:
             rows=tuple(self.rack_row(record) for record in self.racks.values()),
         )
         return Leaf(
-            title="For the floor",
+            title="For technicians",
             cluster=self.cluster,
             up="",
             text="A sheet for each rack to print and tick off. pulls.csv, labels.csv and the"

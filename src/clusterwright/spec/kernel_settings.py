@@ -24,7 +24,7 @@ class FixedSetting:
 
 
 _NO_ROUTER = "nodes forward nothing: what is proven of the fabrics would not hold for a packet that a node passes on"
-_NO_ROUTES = "nodes take no routes and no addresses from the network: anybody there could lead their traffic away"
+_NO_ROUTES = "nodes take no routes and no addresses from the network: any host there could redirect their traffic"
 _NO_SOURCE = "the packet filter checks packets by their source and by the interface that they come in on"
 _NO_PROXY = "a node answers for its own addresses alone"
 _COMPUTED = "the plan computes it from the node's adapters and neighbours"

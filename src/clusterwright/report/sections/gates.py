@@ -112,7 +112,7 @@ def _complaint_table(rollout: Rollout, rows: list[tuple[Cell, ...]]) -> PageTabl
     more = f"{remaining:,} more, and all" if remaining else "All"
     return PageTable(
         name=f"complaints-{rollout.name}",
-        caption="Devices that were not well, and what was told",
+        caption="Devices that were not well, and notes",
         columns=("Wave", "Gate", "Device", "Counts", "What"),
         rows=tuple(rows[:_SHOWN]),
         note=f"{more} in full: clusterwright audit show ROOT {rollout.name}",

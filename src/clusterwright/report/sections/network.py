@@ -95,7 +95,7 @@ def isolation_section(plan: Plan) -> Section:
         caption="From (rows) to (columns)",
         columns=("From \\ to", *(zone.name for zone in zones)),
         rows=tuple(matrix_rows),
-        note="Whatever is not listed is denied.",
+        note="Everything else is denied.",
     )
     flows = PageTable(
         name="flows",
