@@ -51,23 +51,24 @@ class Amendment(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One mistake.
-
-    ``code`` is the stable rule code (``CW203``), ``message`` one sentence on the mistake and its consequence, ``hint``
-    one sentence on its fix, ``path`` the readable place in the data (``fabrics[backend].tiers[ctsw].up.links``), and
-    ``place`` the same as keys and indexes: a value at the place of an error must not be relied on. ``amendment`` is the
-    fix that a program may write, with ``instead``: the right name of a key, or the flow to add as JSON.
-    """
+    """One mistake."""
 
     code: str
+    """The stable rule code (``CW203``)."""
     severity: Severity
     message: str
+    """One sentence on the mistake and its consequence."""
     hint: str
+    """One sentence on its fix."""
     position: Position
     path: str = ""
+    """The readable place in the data (``fabrics[backend].tiers[ctsw].up.links``)."""
     place: tuple[str | int, ...] = field(default=(), compare=False, repr=False)
+    """The same as keys and indexes: a value at the place of an error must not be relied on."""
     amendment: Amendment | None = field(default=None, compare=False, repr=False)
+    """The fix that a program may write."""
     instead: str = field(default="", compare=False, repr=False)
+    """For the fix: the right name of a key, or the flow to add as JSON."""
 
     def sort_key(self) -> tuple[Position, str, str]:
         """Order of findings in output: by place in the file, then by code."""

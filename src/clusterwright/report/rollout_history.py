@@ -46,29 +46,29 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """One rollout, refresh or removal (``action``), its ``entries`` in order.
-
-    ``end`` is ``open`` without a recorded end: the rollout runs, or was killed. ``failed`` maps devices to the cause,
-    except those updated by a later wave or attempt. ``by`` and ``reason`` are those of all starts and continuations.
-    ``devices`` counts the devices of a refresh or removal by their result.
-    """
+    """One rollout, refresh or removal (``action``), its ``entries`` in order."""
 
     name: str
     action: str
     entries: tuple[Mapping[str, Any], ...]
     by: str
+    """Operators of all starts and continuations."""
     reason: str
+    """Their reasons."""
     started: str
     manifest: str
     commit: str
     is_modified: bool
     """True where the spec's files differed from the commit."""
     end: str
+    """``open`` without a recorded end: the rollout runs, or was killed."""
     waves: int
     waves_done: int
     failed: Mapping[str, str]
+    """Failed devices with the cause, except those updated by a later wave or attempt."""
     duration_s: float
     devices: Mapping[str, int]
+    """Devices of a refresh or removal by their result."""
 
     @property
     def answers(self) -> tuple[Mapping[str, str], ...]:

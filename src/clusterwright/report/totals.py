@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TierTotals:
-    """One tier of a fabric.
-
-    ``links`` are the links down. ``oversubscription`` is the bandwidth of all NICs at or below the tier over that of
-    its uplinks, None at the top. ``bisection_tbps`` is the traffic between two halves of the cluster through this tier:
-    half of the smallest sum of links up to here, because the links of a Clos spread evenly. ``bisection_share`` is its
-    ratio to half of all NICs, which is full bisection; at most 1.
-    """
+    """One tier of a fabric."""
 
     fabric: str
     index: int
@@ -32,10 +26,15 @@ class TierTotals:
     model: str
     switches: int
     links: int
+    """Links down."""
     speeds: tuple[tuple[int, int], ...]
     bisection_tbps: float
+    """Traffic between two halves of the cluster through this tier: half of the smallest sum of links up to here,
+    because the links of a Clos spread evenly."""
     bisection_share: float
+    """Its ratio to half of all NICs, which is full bisection; at most 1."""
     oversubscription: float | None
+    """Bandwidth of all NICs at or below the tier over that of its uplinks; None at the top."""
     ports_used: int
     ports_available: int
 

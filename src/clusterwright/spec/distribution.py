@@ -99,16 +99,12 @@ class Installer:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Distributions with the same names of packages, users and services.
-
-    ``package_program`` is apt or dnf. ``slurm_number`` is the user ID of slurm set by packages, None if they take a
-    free one. ``in_memory`` are kernel arguments for an image used as first root. ``elsewhere`` are packages outside of
-    its archives, ``sections`` those of a component other than the first.
-    """
+    """Distributions with the same names of packages, users and services."""
 
     name: str
     title: str
     package_program: Annotated[str, Key("packages")]
+    """apt or dnf."""
     kernel: Kernel
     releases: tuple[Release, ...]
     base: tuple[str, ...]
@@ -118,13 +114,17 @@ class Family:
     masked: Annotated[tuple[str, ...], Key("host_keys", "masked")]
     ipxe: Annotated[str, Key("ipxe", "file")]
     slurm_number: Annotated[int | None, Key("users", "slurm", "number")]
+    """User ID of slurm set by packages; None if they take a free one."""
     archives: tuple[Archive, ...]
     keyring: str | None
     elsewhere: tuple[str, ...]
+    """Packages outside of its archives."""
     sections: PackageNames
+    """Packages of a component other than the first."""
     other_slurm: tuple[SlurmPackages, ...]
     kubelet: Annotated[str, Key("kubelet", "file")]
     in_memory: Annotated[tuple[str, ...], Key("in_memory", "arguments")]
+    """Kernel arguments for an image used as first root."""
     installer: Installer | None
     walk: Walk | None = None
     """Extent of tests with releases without an entry of their own."""

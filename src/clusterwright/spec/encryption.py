@@ -59,11 +59,7 @@ class ConnectivityKey:
 
 @dataclass(frozen=True, slots=True)
 class MacsecProfile:
-    """Link encryption of switch ports: the cipher, the primary and fallback key, the interval of MKA's session keys.
-
-    ``unprotected`` is ``drop`` or ``allow``: the treatment of unencrypted frames. ``key`` names the entry of the key
-    schedule with the lifetime of its keys.
-    """
+    """Link encryption of switch ports: the cipher, the primary and fallback key, the interval of MKA's session keys."""
 
     name: str
     cipher: str
@@ -71,7 +67,9 @@ class MacsecProfile:
     fallback: ConnectivityKey | None
     rekey_s: int
     unprotected: str
+    """Treatment of unencrypted frames: ``drop`` or ``allow``."""
     key: str
+    """The entry of the key schedule with the lifetime of its keys."""
     path: Path
 
 
@@ -163,19 +161,15 @@ class KeySchedule:
 
 @dataclass(frozen=True, slots=True)
 class SecretSource:
-    """Origin of a secret.
-
-    ``source`` is ``environment``, ``file``, ``pulumi``, ``ansible-vault``, ``keys`` or ``folder``: a file for each
-    device.
-
-    ``key`` is the variable, the Pulumi configuration key, the entry of the vault or the name in the key schedule;
-    ``file`` the file, the vault or the folder, relative to the spec. ``version`` is a label of the current value, None
-    without one.
-    """
+    """Origin of a secret."""
 
     name: str
     source: str
+    """``environment``, ``file``, ``pulumi``, ``ansible-vault``, ``keys`` or ``folder``: a file for each device."""
     key: str | None
+    """The variable, the Pulumi configuration key, the entry of the vault or the name in the key schedule."""
     file: str | None
+    """The file, the vault or the folder, relative to the spec."""
     path: Path
     version: Text | None = None
+    """A label of the current value; None without one."""

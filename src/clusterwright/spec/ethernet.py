@@ -63,21 +63,20 @@ class UnreadLine:
 
 @dataclass(frozen=True, slots=True)
 class ExtraConfig:
-    """Configuration added to one ``device``, or to all switches of a ``role`` or ``fabric``.
-
-    ``lines`` go into EOS text, ``merge`` is a JSON merge patch (RFC 7396) on the rendered ``file``. ``unread`` are
-    those that proofs may ignore: the spec's author states that they affect nothing proven.
-    """
+    """Configuration added to one ``device``, or to all switches of a ``role`` or ``fabric``."""
 
     device: str | None
     role: str | None
     fabric: str | None
     lines: tuple[str, ...]
+    """For EOS text."""
     merge: Mapping[str, Any]
+    """A JSON merge patch (RFC 7396) on the rendered ``file``."""
     file: str | None
     reason: str
     path: Path
     unread: tuple[UnreadLine, ...]
+    """Lines and keys that proofs may ignore: the spec's author states that they affect nothing proven."""
 
     def concerns(self, device: str, role: str, fabric: str) -> bool:
         """True for a switch with this added configuration."""

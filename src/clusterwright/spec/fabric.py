@@ -110,25 +110,22 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Uplinks:
-    """Uplinks of every switch of a tier: ``links`` at ``speed_gbps`` each, over the ports of ``side``.
-
-    ``spread`` is ``round-robin`` (link after link to the next upper switch) or ``adjacent`` (links to the same upper
-    switch lie side by side).
-
-    ``macsec`` names the profile for their encryption, ``leaves_building`` marks cables accessible to strangers.
-    ``authentication`` is that of the BGP sessions over them. ``to`` are the roles of the possible upper tiers; empty
-    for every tier above (``tier_order``).
-    """
+    """Uplinks of every switch of a tier: ``links`` at ``speed_gbps`` each, over the ports of ``side``."""
 
     links: int
     speed_gbps: int
     side: Annotated[Side, Key()]
     path: Path
     leaves_building: bool
+    """True for cables accessible to strangers."""
     spread: str
+    """``round-robin`` (link after link to the next upper switch) or ``adjacent`` (links to one switch lie side by
+    side)."""
     macsec: str | None
+    """The profile for their encryption."""
     authentication: SessionAuthentication | None
     to: tuple[str, ...] = ()
+    """Roles of the possible upper tiers; empty for every tier above (``tier_order``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,13 +191,7 @@ USUAL_HEALTH = Structuring("cluster").fields(Health, {}, ("images", "health"))
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Software of a node: packages, kernel and drivers of an operating system, and their settings.
-
-    ``delivery`` is ``memory`` (fetched at every boot, nothing on disk), ``disk`` (installed once, on ``disks``: one, a
-    mirror of two, or the smallest if none is named) or ``existing`` (installed by its owner, with the managed parts in
-    ``takes``). ``host_keys`` is the place of a node's SSH host key, with ``{node}`` for its name; None lets each node
-    make one. ``size_bytes`` is the fetched size of the built image and its kernel, None before a measurement.
-    """
+    """Software of a node: packages, kernel and drivers of an operating system, and their settings."""
 
     name: str
     distribution: str
@@ -223,9 +217,14 @@ class Image:
     checks: tuple[ImageCheck, ...]
     health: Health
     host_keys: str | None
+    """Place of a node's SSH host key, with ``{node}`` for its name; None lets each node make one."""
     delivery: str
+    """``memory`` (fetched at every boot, nothing on disk), ``disk`` (installed once) or ``existing`` (installed by its
+    owner)."""
     disks: tuple[str, ...]
+    """One disk, a mirror of two, or the smallest if none is named."""
     size_bytes: int | None
+    """Fetched size of the built image and its kernel; None before a measurement."""
     path: Path
     takes: tuple[str, ...] = ()
     """The managed parts of existing nodes; empty for all."""

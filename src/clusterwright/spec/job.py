@@ -61,35 +61,39 @@ class Tuner:
 
 @dataclass(frozen=True, slots=True)
 class NcclProfile:
-    """Choices for the NCCL settings of the groups ``nodes``; HCA lists, traffic classes and GIDs follow from the plan.
+    """Choices for the NCCL settings of the groups ``nodes``.
 
-    ``name`` is None for a single unnamed profile. ``partition`` is the InfiniBand partition of data, None for nodes
-    with full membership in only one. ``version`` is NCCL's, ``pytorch`` PyTorch's, None for jobs without it.
-    ``heartbeat_timeout_s`` is the time until PyTorch's watchdog takes a process for hung. ``topology_file`` gives nodes
-    the topology of their model. ``variables`` are further NCCL or PyTorch variables, written unchanged. The default
-    ``timeout`` is NCCL's own since 2.23.
+    HCA lists, traffic classes and GIDs follow from the plan.
     """
 
     name: str | None
+    """None for a single unnamed profile."""
     version: str
+    """NCCL's."""
     fabric: str
     nodes: Names
     sockets: str
     partition: str | None
+    """The InfiniBand partition of data; None for nodes with full membership in only one."""
     qps_per_connection: int
     split_data_on_qps: bool
     data_class: str | None
     control_dscp: int | None
     service_level: int | None
     timeout: int
+    """The default is NCCL's own since 2.23."""
     retry_count: int
     cross_nic: int | None
     pytorch: str | None
+    """PyTorch's version; None for jobs without it."""
     heartbeat_timeout_s: int | None
+    """Time until PyTorch's watchdog takes a process for hung."""
     flight_recorder: FlightRecorder | None
     tuner: Tuner | None
     topology_file: bool
+    """True if nodes get the topology of their model."""
     variables: Mapping[str, Text]
+    """Further NCCL or PyTorch variables, written unchanged."""
     path: Path
 
 

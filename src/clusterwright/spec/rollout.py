@@ -91,28 +91,30 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class RolloutPolicy:
-    """Limits of a wave of a rollout.
-
-    ``canaries`` units of each kind go first. During a wave every rack outside it keeps at least
-    ``min_bandwidth_percent`` of its bandwidth to the top of each fabric, and at most ``racks_at_once`` racks are
-    disturbed. ``failure_budget`` devices of a wave may fail; one more stops the rollout. ``first_failure_percent`` of
-    the devices of a stack may fail in its first update, and at least one; with more failures no other stack is started.
-    ``gates`` are checked after each wave. ``boots`` is None if nodes are booted by other means, at another time. Waves
-    start in ``windows`` only, at any time without one. With ``approvers``, ``approvals`` of them sign the change.
-    ``notify`` is the server to notify.
-    """
+    """Limits of a wave of a rollout."""
 
     canaries: int
+    """Units of each kind that go first."""
     min_bandwidth_percent: float
+    """Least bandwidth of every rack outside the wave to the top of each fabric."""
     racks_at_once: int
+    """Most racks disturbed at a time."""
     failure_budget: int
+    """Devices of a wave that may fail; one more stops the rollout."""
     first_failure_percent: float
+    """Share of the devices of a stack that may fail in its first update, at least one device. With more failures no
+    other stack is started."""
     gates: GatePolicies
+    """Checked after each wave."""
     boots: BootPolicy | None
+    """None if nodes are booted by other means, at another time."""
     windows: tuple[Window, ...]
+    """Times for starting waves; any time without one."""
     approvers: tuple[Approver, ...]
     approvals: int
+    """Number of ``approvers`` that sign the change."""
     notify: Notify | None
+    """The server to notify."""
     path: Path
 
 

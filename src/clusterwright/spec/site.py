@@ -113,21 +113,20 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Positions of racks in their hall, and the cable paths between them, in metres.
-
-    Rows lie side by side, their heads on one line, ``row_pitch_m`` from middle to middle. ``tray_m`` is the height of
-    the trays above the floor of the racks (negative below a raised floor). ``crossings_m`` are the crossings of trays
-    and rows, measured from the rows' heads; without one they cross everywhere. ``slack_m`` is the extra length at each
-    end; ``lengths_m`` are the available lengths of cables.
-    """
+    """Positions of racks in their hall, and the cable paths between them, in metres."""
 
     rows: tuple[Row, ...]
     rack_width_m: float
     row_pitch_m: float
+    """From middle to middle of rows; these lie side by side, their heads on one line."""
     tray_m: float
+    """Height of the trays above the floor of the racks; negative below a raised floor."""
     crossings_m: tuple[float, ...]
+    """Crossings of trays and rows, measured from the rows' heads; without one they cross everywhere."""
     slack_m: float
+    """Extra length at each end of a cable."""
     lengths_m: tuple[float, ...]
+    """Available lengths of cables."""
     path: Path
 
 

@@ -30,25 +30,25 @@ class NodesOfTenant:
 
 @dataclass(frozen=True, slots=True)
 class SizingRequest:
-    """A cluster described by the options of ``init``.
-
-    ``switches`` are the models for the GPUs' fabric from the leaves up; the last one serves for the tiers above it too.
-    Empty leaves the choice to the sizing. ``oversubscription`` is the bandwidth of the nodes over that of the leaves'
-    uplinks. With ``rails`` a pod has one leaf for each rail, otherwise a rack has one for all. ``tenants`` share
-    switches, and have racks, pods and zones of their own. ``hardware`` are the catalogue files named in the spec.
-    """
+    """A cluster described by the options of ``init``."""
 
     name: str
     nodes: int
     node_model: HardwareModel
     fabric: str
     switches: tuple[HardwareModel, ...]
+    """Models for the GPUs' fabric from the leaves up; the last one serves for the tiers above it too. Empty leaves the
+    choice to the sizing."""
     oversubscription: float
+    """Bandwidth of the nodes over that of the leaves' uplinks."""
     rails: bool
+    """True for a leaf for each rail of a pod, False for a leaf for each rack."""
     storage: HardwareModel | None
     scheduler: str
     tenants: int = 1
+    """They share switches, and have racks, pods and zones of their own."""
     hardware: tuple[str, ...] = ()
+    """Catalogue files named in the spec."""
     distribution: str = FIRST_DISTRIBUTION
     """Name of the nodes' Linux distribution."""
     one_switch: bool | None = None

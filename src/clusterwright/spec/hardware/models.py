@@ -31,17 +31,17 @@ class OutOfBandPort:
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """One port of a node towards a fabric.
-
-    ``rdma_device`` is the verbs name (``mlx5_0``), ``interface`` the network name in our images, ``pci`` its address,
-    ``gpu`` the local index of the GPU on its PCIe switch, ``numa`` its NUMA node; None for missing properties.
-    """
+    """One port of a node towards a fabric."""
 
     interface: str
     rdma_device: str | None
+    """Verbs name (``mlx5_0``)."""
     pci: str | None
+    """PCI address."""
     gpu: int | None
+    """Local index of the GPU on its PCIe switch; None without one."""
     numa: int | None
+    """NUMA node."""
     cage: str | None = None
     """The cage shared with other ports; None for a cage of its own."""
 
@@ -186,14 +186,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class HardwareModel:
-    """One entry of the catalogue.
-
-    ``network_os`` is ``eos``, ``fboss``, ``mlnx-os``, ... or ``unmanaged``; None for nodes and storage. ``units`` is
-    the height in rack units, 0 for a device with its own cabinet. ``capacity_tb`` is the usable storage of one device.
-    ``macsec`` are the cipher suites of its ports. ``asic`` names the switch chip (``tomahawk4``) and ``platform`` the
-    machine in the network OS; ``platform_ports`` are the network OS's names of its ports, None if unknown. ``assumed``
-    lists figures without a source, each as ``figure: reason``.
-    """
+    """One entry of the catalogue."""
 
     name: str
     kind: str
@@ -201,9 +194,13 @@ class HardwareModel:
     part: str
     technology: tuple[str, ...]
     network_os: str | None
+    """``eos``, ``fboss``, ``mlnx-os``, ... or ``unmanaged``; None for nodes and storage."""
     platform: str | None
+    """The machine in the network OS."""
     asic: str | None
+    """The switch chip (``tomahawk4``)."""
     units: Annotated[float, Key("units", "value")]
+    """Height in rack units; 0 for a device with its own cabinet."""
     power_w: Annotated[int, Key("power_w", "value")]
     weight_kg: Annotated[float, Key("weight_kg", "value")]
     blocks: tuple[PortBlock, ...]
@@ -213,13 +210,17 @@ class HardwareModel:
     gpus: Gpus | None
     chips: Chips | None
     assumed: tuple[str, ...]
+    """Figures without a source, each as ``figure: reason``."""
     capacity_tb: Annotated[float, Key("capacity_tb", "value")] = 0
+    """Usable storage of one device."""
     buffer: Buffer | None = None
     macsec: Annotated[tuple[str, ...], Key("macsec", "ciphers")] = ()
+    """Cipher suites of its ports."""
     host: Host | None = None
     parts: PartCounts | None = None
     pcie: Pcie | None = None
     platform_ports: MachinePorts | None = None
+    """The network OS's names of its ports; None if unknown."""
     planes: Annotated[int, Key("planes", "value")] = 1
     """Separate networks inside a switch, each with a part of every port; the plan counts them as one."""
     release: str | None = None

@@ -27,20 +27,21 @@ class SpeedProfile:
 
 @dataclass(frozen=True, slots=True)
 class PlatformPort:
-    """A port of one machine in its network OS.
-
-    ``number`` is its logical id, or its cage's place on the front panel. ``lanes`` are those of the chip, ``alias`` its
-    name in the vendor's tools; ``breakout`` is the mode of its ``cage`` there, and ``subport`` its place among the
-    ports of the cage, 0 for a single port. ``profiles`` are its supported speeds, preferred ones first; empty if the
-    modes alone define them."""
+    """A port of one machine in its network OS."""
 
     number: int
+    """Its logical id, or its cage's place on the front panel."""
     lanes: tuple[int, ...] = ()
+    """Lanes of the chip."""
     alias: str = ""
+    """Its name in the vendor's tools."""
     cage: str = ""
     breakout: str = ""
+    """The mode of its ``cage`` in the vendor's tools."""
     subport: int = 0
+    """Its place among the ports of the cage; 0 for a single port."""
     profiles: tuple[SpeedProfile, ...] = ()
+    """Supported speeds, preferred ones first; empty if the modes alone define them."""
 
     def profile(self, name: str, speed_gbps: int, medium: str, lanes: int) -> int:
         """The id of the profile for a speed over a cable of this medium, or else of the other medium.

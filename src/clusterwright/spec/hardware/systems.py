@@ -209,65 +209,71 @@ class FirstContactWords:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A switch system and its capabilities.
-
-    ``title`` is its usual name. Ansible reaches it by ``connection``, as a ``network_os`` or as a Linux machine ("").
-    One that ``routes`` forwards by its configuration; the others leave that to a subnet manager, and have only
-    ``limits``. ``hashing`` is its choice among equal paths, by chip; with ``sizes_headroom`` its configuration sets the
-    headroom of ports, without it the chip does; ``needs_chip_settings`` marks a system that starts only with the
-    vendor's settings of the chip. ``filter_tables`` are None if the bounds of chips are unknown. ``loopback`` and
-    ``gateway`` are interfaces named by the system: for its loopback address, and for the gateway of hosts in a shared
-    subnet. ``authentication`` are the methods of its BGP sessions, ``has_bfd`` marks support of BFD for them,
-    ``announces_at_once`` the announcement of a route before the chip has it. The spec may add lines with
-    ``takes_lines``, and patches of ``patched`` files. ``has_borders``, ``has_macsec`` and ``has_bonds`` mark rendered
-    features, ``bond`` is the name of a bond before its number, ``bonds_fall_back`` marks ports of a bond that serve a
-    host before it uses LACP, ``matches_ranges`` filter entries for a range of ports. ``ports_of_platform`` marks port
-    properties besides names (inventory/hardware/platforms), ``writes_spare_ports`` the configuration of ports without a
-    cable, ``takes_platform_files`` the support of vendors' files about them (``platform_files``). ``factory_accounts``
-    have publicly known passwords in the delivered state. ``services`` are the programs of its image behind parts of its
-    configuration. ``announces_aliases`` marks LLDP with a port's alias as port id. ``relays_v4_from`` and
-    ``relays_v6_from`` are the source addresses of hosts' relayed DHCP requests: ``gateway`` or ``loopback``.
-    """
+    """A switch system and its capabilities."""
 
     name: str
     title: str
+    """Its usual name."""
     walk: Walk
     """Extent of tests with its rendered files."""
     limits: Limits
     connection: Annotated[str, Key("reached", "connection")]
+    """Ansible's connection."""
     speaks_gnmi: Annotated[bool, Key("reached", "gnmi")]
     routes: Annotated[bool, Key("technology"), By(_says("ethernet"))]
+    """True if it forwards by its configuration; others leave that to a subnet manager, and have only ``limits``."""
     chips: Annotated[tuple[str, ...], Key("chips", "names")] = ()
     """Supported switch chips, as ``asic`` names them in the hardware catalogue."""
     network_os: Annotated[str, Key("reached", "network_os")] = ""
+    """Ansible's network OS; "" for a Linux machine."""
     tested_by_anta: Annotated[bool, Key("reached", "anta")] = False
     sizes_headroom: Annotated[bool, Key("headroom", "decided_by"), By(_says("configuration"))] = False
+    """True if its configuration sets the headroom of ports, and not the chip."""
     needs_chip_settings: Annotated[bool, Key("chip_settings", "needed")] = False
+    """True if it starts only with the vendor's settings of the chip."""
     hashing: tuple[Hashing, ...] = ()
+    """The choice among equal paths, by chip."""
     adaptive_routing: AdaptiveRouting | None = None
     queues: tuple[QueueWords, ...] = ()
     """Empty for a system with the same words on every chip."""
     filter_tables: FilterTables | None = None
+    """None if the bounds of its chips are unknown."""
     chip_rules: tuple[ChipRules, ...] = ()
     loopback: Annotated[str, Key("interfaces", "loopback")] = ""
+    """The interface of its loopback address."""
     gateway: Annotated[str, Key("interfaces", "gateway")] = ""
+    """The gateway interface for hosts in a shared subnet."""
     authentication: Annotated[frozenset[str], Key("bgp", "authentication")] = frozenset()
+    """Methods for its BGP sessions."""
     has_bfd: Annotated[bool, Key("bgp", "bfd")] = False
+    """True if BFD can watch its BGP sessions."""
     announces_at_once: Annotated[bool, Key("bgp", "announces"), By(_says("at-once"))] = False
+    """True if a route is announced before the chip has it."""
     takes_lines: Annotated[bool, Key("added", "lines")] = False
+    """True if the spec may add lines."""
     patched: Annotated[tuple[str, ...], Key("added", "files")] = ()
+    """Files that the spec may patch."""
     has_borders: Annotated[bool, Key("rendered", "borders")] = False
     has_macsec: Annotated[bool, Key("rendered", "macsec")] = False
     has_bonds: Annotated[bool, Key("bonds", "lacp")] = False
     bonds_fall_back: Annotated[bool, Key("bonds", "fallback")] = False
+    """True if a port of a bond serves a host before the host uses LACP."""
     bond: Annotated[str, Key("bonds", "interface")] = ""
+    """Name of a bond before its number."""
     matches_ranges: Annotated[bool, Key("port_ranges", "matched")] = True
+    """True if one filter entry covers a range of ports."""
     ports_of_platform: Annotated[bool, Key("ports", "known_by"), By(_says("platform"))] = False
+    """True if ports have properties besides names (inventory/hardware/platforms)."""
     writes_spare_ports: Annotated[bool, Key("ports", "written"), By(_says("all"))] = False
+    """True if ports without a cable are configured too."""
     takes_platform_files: Annotated[bool, Key("ports", "files")] = False
+    """True if vendors' files describe its ports (``platform_files``)."""
     factory_accounts: Annotated[tuple[str, ...], Key("factory_accounts", "names")] = ()
+    """Accounts with publicly known passwords in the delivered state."""
     services: Annotated[tuple[ImageProgram, ...], Key("services", "programs")] = ()
+    """Programs of its image behind parts of its configuration."""
     announces_aliases: Annotated[bool, Key("lldp", "port_id"), By(_says("alias"))] = False
+    """True if LLDP's port id is the port's alias."""
     most_ports_alone: Annotated[int | None, Key("breakouts", "most_alone")] = None
     """Ports of a split cage from which on it takes the lanes of the cage beside it; None without such cages."""
     without_flowlets: Annotated[str, Key("flowlets", "reason")] = ""
@@ -283,7 +289,9 @@ class System:
     """True if switches report their system, although their text is the same for all."""
     first_contact: FirstContactWords = FirstContactWords()
     relays_v4_from: Annotated[str, Key("relays", "ipv4")] = "gateway"
+    """Source address of hosts' relayed DHCP requests: ``gateway`` or ``loopback``."""
     relays_v6_from: Annotated[str, Key("relays", "ipv6")] = "gateway"
+    """The same for DHCPv6."""
 
     @property
     def has_chip_bound(self) -> bool:
