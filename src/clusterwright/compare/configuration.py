@@ -65,10 +65,11 @@ def config_changes(
 def _of_site(before: Plan, after: Plan) -> Iterator[ConfigGroup]:
     """The changes for the site's own servers."""
     old, new = Rendering(before).of_site(), Rendering(after).of_site()
-    for owner in sorted({artifact.device for artifact in (*old, *new)}):
-        before_files = [file for file in old if file.device == owner]
-        after_files = [file for file in new if file.device == owner]
-        diffs = file_diffs(before_files, after_files)
+    owners = {artifact.device for artifact in (*old, *new)}
+    for owner in sorted(owners):
+        old_files = [file for file in old if file.device == owner]
+        new_files = [file for file in new if file.device == owner]
+        diffs = file_diffs(old_files, new_files)
         if diffs:
             yield ConfigGroup((owner,), "server of the site", diffs)
 

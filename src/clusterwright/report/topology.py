@@ -118,13 +118,18 @@ def _first_shared_row(rows: list[list[Device]]) -> int:
 
 
 def _rows(plan: Plan, fabric: Fabric) -> list[list[Device]]:
-    endpoints = {cable.a.device for cable in plan.cables if cable.fabric == fabric.name and cable.a.side != "up"}
+    endpoints = set()
+    for cable in plan.cables:
+        if cable.fabric == fabric.name and cable.a.side != "up":
+            endpoints.add(cable.a.device)
     rows = [[device for device in plan.devices if device.name in endpoints]]
+    switches = [device for device in plan.devices if device.fabric == fabric.name]
     levels = plan.tier_orders[fabric.name].levels
-    for level in range(max(levels) + 1):
-        roles = {tier.role for tier, its_level in zip(fabric.tiers, levels, strict=True) if its_level == level}
-        rows.append([device for device in plan.devices if device.fabric == fabric.name and device.role in roles])
-    return rows
+    level_by_role = {tier.role: level for tier, level in zip(fabric.tiers, levels, strict=True)}
+    switches_by_level: dict[int, list[Device]] = defaultdict(list)
+    for switch in switches:
+        switches_by_level[level_by_role[switch.role]].append(switch)
+    return [*rows, *(switches_by_level[level] for level in range(max(levels) + 1))]
 
 
 def _runs(columns: list[Column]) -> Iterator[Run]:

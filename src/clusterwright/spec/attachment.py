@@ -93,8 +93,13 @@ def tier_order(spec: ClusterSpec, fabric: Fabric) -> TierOrder:
 def _places(spec: ClusterSpec, fabric: Fabric) -> list[frozenset[str]]:
     """The levels around each kind of node on the fabric."""
     names = {attach.nodes for attach in fabric.attach}
-    groups = [group for group in spec.node_groups if group.name in names or None in names]
-    return [frozenset([*(level.name for level in group.levels), CLUSTER]) for group in groups]
+    places = []
+    for group in spec.node_groups:
+        if group.name not in names and None not in names:
+            continue
+        levels = [level.name for level in group.levels]
+        places.append(frozenset([*levels, CLUSTER]))
+    return places
 
 
 def _above(fabric: Fabric, tier: int, places: list[frozenset[str]]) -> tuple[int, ...]:

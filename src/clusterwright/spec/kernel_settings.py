@@ -57,9 +57,9 @@ _DECIDED = (
 
 def path_of(name: str) -> Path:
     """Path of the setting ``name`` below /proc/sys, in any spelling."""
-    separators = [char for char in name if char in "./"]
-    first = separators[0] if separators else "/"
-    if first == ".":
+    dot, slash = name.find("."), name.find("/")
+    is_dotted = dot >= 0 and (slash < 0 or dot < slash)
+    if is_dotted:
         name = name.translate(str.maketrans("./", "/."))
     return tuple(part for part in name.split("/") if part)
 

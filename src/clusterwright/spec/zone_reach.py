@@ -187,16 +187,20 @@ def with_internet(spec: ClusterSpec) -> ClusterSpec:
     suppressed.
     """
     isolated = {zone.name for zone in spec.zones if zone.isolated}
-    opening = [flow for flow in spec.flows if isolated.isdisjoint((flow.source, flow.target))]
-    zones_of_flows = {flow.source for flow in opening} | {flow.target for flow in opening}
-    is_opened = [zone.kind == INTERNET and not zone.prefixes and zone.name in zones_of_flows for zone in spec.zones]
-    if not any(is_opened):
+    zones_of_flows: set[str] = set()
+    for flow in spec.flows:
+        if isolated.isdisjoint((flow.source, flow.target)):
+            zones_of_flows.update((flow.source, flow.target))
+    opened = [zone for zone in spec.zones if _lacks_prefixes(zone) and zone.name in zones_of_flows]
+    if not opened:
         return spec
     internet = internet_without(_networks_of_others(spec))
-    zones = []
-    for zone, opened in zip(spec.zones, is_opened, strict=True):
-        zones.append(replace(zone, prefixes=internet) if opened else zone)
+    zones = [replace(zone, prefixes=internet) if zone in opened else zone for zone in spec.zones]
     return replace(spec, zones=tuple(zones))
+
+
+def _lacks_prefixes(zone: Zone) -> bool:
+    return zone.kind == INTERNET and not zone.prefixes
 
 
 def _networks_of_others(spec: ClusterSpec) -> Iterator[Network]:
@@ -240,8 +244,8 @@ def internet_flows(spec: ClusterSpec) -> Iterator[InternetFlow]:
 
 def internet_fabrics(spec: ClusterSpec, node_group: str) -> tuple[Fabric, ...]:
     """The plain Ethernet fabrics with a default route for nodes of a group."""
-    opened = [flow.zone for flow in internet_flows(spec) if not flow.zone.isolated]
-    zones = [zone for zone in opened if node_group in members_of(spec, zone)]
+    open_zones = [flow.zone for flow in internet_flows(spec) if not flow.zone.isolated]
+    zones = [zone for zone in open_zones if node_group in members_of(spec, zone)]
     fabrics = []
     for fabric in spec.fabrics:
         is_attached = any(attach.nodes == node_group for attach in fabric.attach)

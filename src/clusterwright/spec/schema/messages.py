@@ -181,12 +181,17 @@ def _missing_keys(error: SchemaError, path: Path, document: Document) -> Iterato
 def _meant(error: SchemaError) -> set[str]:
     """The keys behind misspelt ones, reported by the findings about these."""
     schema = _mapping(error.schema)
-    if all(schema.get(word) is not False for word in _UNKNOWN):
+    is_closed = any(schema.get(word) is False for word in _UNKNOWN)
+    if not is_closed:
         return set()
     allowed = _mapping(schema.get("properties"))
     unused = [key for key in allowed if key not in error.instance]
-    nearest_keys = {nearest(key, unused) for key in error.instance if key not in allowed}
-    return {key for key in nearest_keys if key is not None}
+    meant = set()
+    for key in error.instance:
+        similar = nearest(key, unused) if key not in allowed else None
+        if similar is not None:
+            meant.add(similar)
+    return meant
 
 
 def _missing_hint(error: SchemaError, missing: Sequence[str], path: Path, document: Document) -> str:
