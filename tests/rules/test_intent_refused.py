@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.rules.mistakes import IB, ROCE, Mistake, is_refused, named, nccl, tier
+from tests.rules.overlays import findings_of
 
 EXECUTION = """
 nodes:
@@ -196,3 +197,10 @@ MISTAKES = [
 @pytest.mark.parametrize("mistake", MISTAKES, ids=named)
 def test_a_mistake_is_refused_where_it_was_made(mistake: Mistake, tmp_path: Path) -> None:
     is_refused(mistake, tmp_path)
+
+
+def test_the_boot_fabric_is_named_to_nodes_without_a_nic_on_it(tmp_path: Path) -> None:
+    attachments = "[{nodes: storage, nics: frontend}, {nodes: services, nics: frontend}]"
+    findings = findings_of(tmp_path, f"fabrics:\n  - {{name: frontend, attach: {attachments}}}\n", ROCE)
+    messages = [finding.message for finding in findings if finding.code == "CW606"]
+    assert messages == ["Nodes of compute have an image and no NIC on frontend, over which nodes boot."]

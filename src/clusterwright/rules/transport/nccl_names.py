@@ -115,16 +115,23 @@ def contradicting_variable(subject: Subject) -> Iterator[Problem]:
         fabric = subject.spec.fabric(nccl.fabric)
         if fabric is None or fabric.technology == "ethernet":
             continue
-        is_infiniband = fabric.technology == "infiniband"
-        judges = [("NCCL_IB_SL", _level(nccl, fabric))] if is_infiniband else []
-        for group in (group for group in subject.spec.node_groups if group.name in nccl.nodes):
-            judges.append(("NCCL_IB_HCA", _adapters(group, nccl, fabric)))
-            if is_infiniband:
-                judges.append(("NCCL_IB_PKEY", _partition(subject.spec, group.name, nccl, fabric)))
-        for name, problem in judges:
-            if problem is not None:
+        for name, fault in list(_variable_faults(subject.spec, nccl, fabric)):
+            if fault is not None:
                 path = (*nccl.path, "variables", name)
-                yield Problem(path, f"{name}={nccl.variables[name]} {problem}.", "Remove it.")
+                yield Problem(path, f"{name}={nccl.variables[name]} {fault}.", "Remove it.")
+
+
+def _variable_faults(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> Iterator[tuple[str, str | None]]:
+    """The fault of each variable, None for a missing or correct one."""
+    is_infiniband = fabric.technology == "infiniband"
+    if is_infiniband:
+        yield "NCCL_IB_SL", _level(nccl, fabric)
+    for group in spec.node_groups:
+        if group.name not in nccl.nodes:
+            continue
+        yield "NCCL_IB_HCA", _adapters(group, nccl, fabric)
+        if is_infiniband:
+            yield "NCCL_IB_PKEY", _partition(spec, group.name, nccl, fabric)
 
 
 def _adapters(group: NodeGroup, nccl: NcclProfile, fabric: Fabric) -> str | None:
@@ -147,12 +154,10 @@ def _adapters(group: NodeGroup, nccl: NcclProfile, fabric: Fabric) -> str | None
 
 def _chosen(value: str, devices: Set[str]) -> set[str]:
     """The devices selected by NCCL: ``^`` excludes, ``=`` compares whole names, ``:PORT`` may follow a name."""
-    rest = value.removeprefix("^")
-    exact = rest.startswith("=")
-    words = [word.partition(":")[0] for word in rest.removeprefix("=").split(",") if word]
-    named = {
-        device for device in devices if any(device == word if exact else device.startswith(word) for word in words)
-    }
+    names = value.removeprefix("^")
+    is_exact = names.startswith("=")
+    words = tuple(word.partition(":")[0] for word in names.removeprefix("=").split(",") if word)
+    named = {device for device in devices if (device in words if is_exact else device.startswith(words))}
     return set(devices) - named if value.startswith("^") else named
 
 
@@ -161,17 +166,24 @@ def _partition(spec: ClusterSpec, nodes: str, nccl: NcclProfile, fabric: Fabric)
     manager = fabric.subnet_manager
     if value is None or manager is None:
         return None
-    member = [
-        (partition.pkey, membership == "full")
-        for partition in fabric.partitions
-        if partition.pkey != DEFAULT_PKEY and (membership := memberships_of(spec, partition).get(nodes))
-    ]
-    is_full = [manager.default_membership == "full", *(full for _, full in sorted(member))]
+    is_full = [manager.default_membership == "full", *_memberships(spec, nodes, fabric)]
     if not value.isdecimal() or int(value) >= len(is_full):
         return f"is no index of {nodes}: its ports on {fabric.name} have {len(is_full)}, from 0"
     if is_full[int(value)]:
         return None
     return f"is the index of a partition of {fabric.name} in which {nodes} is a limited member"
+
+
+def _memberships(spec: ClusterSpec, nodes: str, fabric: Fabric) -> list[bool]:
+    """For each partition of a node group, in the order of the P_Keys, whether it is a full member."""
+    is_full_by_pkey: list[tuple[int, bool]] = []
+    for partition in fabric.partitions:
+        if partition.pkey == DEFAULT_PKEY:
+            continue
+        membership = memberships_of(spec, partition).get(nodes)
+        if membership:
+            is_full_by_pkey.append((partition.pkey, membership == "full"))
+    return [is_full for _, is_full in sorted(is_full_by_pkey)]
 
 
 def _level(nccl: NcclProfile, fabric: Fabric) -> str | None:
