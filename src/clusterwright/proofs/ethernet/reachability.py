@@ -302,6 +302,6 @@ REACHABILITY = ProofCheck(
     intent=NETWORK_INTENT | {"isolation", "joined", "stopped", "unplugged"},
     applies=has_network,
     check=_run,
-    spec_only="what is drained or out of service, which pieces are meant as planes, and whether all devices are there",
+    spec_only="which devices are drained or out of service, which pieces are planes, and whether all devices exist",
     uncheckable=without_cables,
 )
