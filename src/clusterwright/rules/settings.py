@@ -199,7 +199,7 @@ def _document(text: str, start: int, data: Any, file: str) -> Document:
     def position(offset: int) -> Position:
         return Position(file, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
 
-    def found(pattern: str, after: int) -> int:
+    def end_of(pattern: str, after: int) -> int:
         match = re.compile(pattern, re.MULTILINE).search(text, after)
         return match.end() if match else after
 
@@ -208,13 +208,13 @@ def _document(text: str, start: int, data: Any, file: str) -> Document:
         if isinstance(value, dict):
             result: dict[str, Any] = {}
             for key, item in value.items():
-                end = found(rf"(?:^|[\[{{,.])\s*[\"']?{re.escape(key)}(?=[\"']?\s*[=\].])", offset)
+                end = end_of(rf"(?:^|[\[{{,.])\s*[\"']?{re.escape(key)}(?=[\"']?\s*[=\].])", offset)
                 keys[(*place, key)] = position(end - len(key))
                 result[key] = plain(item, (*place, key), end - len(key))
             return result
         if isinstance(value, list):
             return [
-                plain(item, (*place, index), found(rf"[\"'](?={re.escape(str(item))}[\"'])", offset))
+                plain(item, (*place, index), end_of(rf"[\"'](?={re.escape(str(item))}[\"'])", offset))
                 for index, item in enumerate(value)
             ]
         return value if isinstance(value, str | int | float | bool) else str(value)
