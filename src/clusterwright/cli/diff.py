@@ -97,10 +97,10 @@ def _claims(before: Plan, after: Plan) -> list[tuple[str, str, str]]:
     from clusterwright.cli.trees import tree_of_plan
     from clusterwright.proofs.registry import CHECKS
 
-    answers_before, answers_after = (
-        {check.name: verdict.word for check, verdict in prove(tree_of_plan(plan, CHECKS), CHECKS)}
-        for plan in (before, after)
-    )
+    def answers(plan: Plan) -> dict[str, str]:
+        return {check.name: verdict.word for check, verdict in prove(tree_of_plan(plan, CHECKS), CHECKS)}
+
+    answers_before, answers_after = answers(before), answers(after)
     rows: list[tuple[str, str, str]] = []
     for check in CHECKS:
         if check.name in answers_before or check.name in answers_after:

@@ -92,17 +92,17 @@ def _show_text(plan: Plan, spec: Path, running: Iterable[str], drifts: Sequence[
         click.echo(f"{drift.device} {drift.file}: {drift.message}")
     devices = {drift.device for drift in drifts}
     compared = len(list(running))
-    everywhere = f"{compared:,} device{'' if compared == 1 else 's'}"
+    everywhere = "1 device" if compared == 1 else f"{compared:,} devices"
     if not drifts:
         click.echo(f"no differences on {everywhere}")
-    else:
-        differences = f"{len(drifts):,} difference{'' if len(drifts) == 1 else 's'}"
-        click.echo(f"{differences} on {len(devices):,} of {everywhere}")
-        layers = sorted({_layer_of(plan, device) for device in devices})
-        pods = " ".join("--upper" if layer == "upper" else f"--pod {layer}" for layer in layers)
-        click.echo(f"revert: clusterwright refresh {spec} {pods} && clusterwright up {spec} {pods}")
-        click.echo("note:   revert with the --root and --target that the cluster is deployed with")
-        click.echo("adopt:  the same command with --adopt prints the lines of the spec")
+        return
+    differences = "1 difference" if len(drifts) == 1 else f"{len(drifts):,} differences"
+    click.echo(f"{differences} on {len(devices):,} of {everywhere}")
+    layers = sorted({_layer_of(plan, device) for device in devices})
+    pods = " ".join("--upper" if layer == "upper" else f"--pod {layer}" for layer in layers)
+    click.echo(f"revert: clusterwright refresh {spec} {pods} && clusterwright up {spec} {pods}")
+    click.echo("note:   revert with the --root and --target that the cluster is deployed with")
+    click.echo("adopt:  the same command with --adopt prints the lines of the spec")
 
 
 def _layer_of(plan: Plan, device: str) -> str:

@@ -64,7 +64,9 @@ def _list() -> None:
     family = ""
     for rule in all_rules().values():
         if rule.family != family:
-            click.echo(f"{chr(10) if family else ''}{rule.family}")
+            if family:
+                click.echo()
+            click.echo(rule.family)
             family = rule.family
         click.echo(f"  {rule.code}  {rule.severity.label:7}  {rule.text.title}")
     click.echo("\nPages")

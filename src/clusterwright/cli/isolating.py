@@ -52,7 +52,10 @@ def _spec_paths(values: dict[str, Any]) -> Iterable[Path]:
     named: list[Any] = []
     for name in SPEC_ARGUMENTS & values.keys():
         value = values[name]
-        named.extend(value if isinstance(value, tuple) else [value])
+        if isinstance(value, tuple):
+            named.extend(value)
+        else:
+            named.append(value)
     paths = [Path(value) for value in named if value is not None and value != _STDIN]
     if _STDIN in named:
         paths.append(Path(values["stdin_filename"]))

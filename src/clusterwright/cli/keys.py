@@ -78,8 +78,9 @@ def plan(spec: Path, day: str | None, form: str, **place: Any) -> int:
     schedule = _schedule(spec)
     if schedule is None:
         return _EXIT_CANNOT_RUN
-    is_kept = (place["store"] / LEDGER).exists()
-    due = list(steps(schedule, _keeper(schedule, place).ledger() if is_kept else Ledger({}), on))
+    has_ledger = (place["store"] / LEDGER).exists()
+    ledger = _keeper(schedule, place).ledger() if has_ledger else Ledger({})
+    due = list(steps(schedule, ledger, on))
     certificates_due = certificate_dues(schedule, spec.parent, on)
     if form == "json":
         rows = [{"action": s.action.value, "key": s.key, "version": s.version, "reason": s.reason} for s in due]
@@ -110,7 +111,8 @@ def rotate(spec: Path, day: str | None, **place: Any) -> int:
     _make(place["store"])
     with only_one(place["store"]):
         done = _keeper(schedule, place).rotate(on, lambda step: click.echo(_line(step)))
-    click.echo(f"{done} steps done on {on}" if done else f"nothing was due on {on}", err=True)
+    summary = f"{done} steps done on {on}" if done else f"nothing was due on {on}"
+    click.echo(summary, err=True)
     certificates_due = certificate_dues(schedule, spec.parent, on)
     for sentence in certificates_due:
         click.echo(f"certificate  {sentence}")

@@ -248,7 +248,8 @@ def _open_closed_streams() -> None:
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
             # in order of the numbers, so that the lowest free number is the missing one
-            os.open(os.devnull, os.O_RDWR if name == "stderr" else os.O_RDONLY)
+            flags = os.O_RDWR if name == "stderr" else os.O_RDONLY
+            os.open(os.devnull, flags)
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 

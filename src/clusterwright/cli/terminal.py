@@ -81,7 +81,8 @@ def progress(text: str) -> None:
 
 def echo_styled(text: str, *, err: bool = False) -> None:
     """Print ``text`` with its colours; the caller escapes all foreign text in it."""
-    click.echo(text, nl=False, file=_raw(sys.stderr if err else sys.stdout))
+    stream = sys.stderr if err else sys.stdout
+    click.echo(text, nl=False, file=_raw(stream))
 
 
 def styled_console() -> Console:

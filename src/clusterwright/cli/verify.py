@@ -86,7 +86,8 @@ def verify(
             f"{subject}: nothing here that {', '.join(check.name for check in checks)} could prove: no such files are "
             "rendered for it. Name another spec or other checks."
         )
-    click.echo(_json(tree, verdicts) if form == "json" else "\n".join(_text(tree, verdicts)))
+    answer = _json(tree, verdicts) if form == "json" else "\n".join(_text(tree, verdicts))
+    click.echo(answer)
     if continuous is not None and key is not None:
         leave_record(continuous, key, tree.cluster, verdicts)
     if any(verdict.is_refuted for _, verdict in verdicts):

@@ -126,7 +126,8 @@ def _excerpt(finding: Finding, line: str) -> Sequence[str]:
     begin = max(0, column - _MAX_WIDTH // 2) if len(line) > _MAX_WIDTH else 0
     shown = line[begin : begin + _MAX_WIDTH]
     word = _WORD.match(line, column)
-    length = min(len(word[0]) if word else 1, max(1, len(shown) - (column - begin)))
+    word_length = len(word[0]) if word else 1
+    length = min(word_length, max(1, len(shown) - (column - begin)))
     before, marked = visible(line[begin:column].replace("\t", " ")), visible(line[column : column + length])
     number = str(finding.position.line)
     margin = " " * len(number)
@@ -146,22 +147,23 @@ def _columns(text: str) -> int:
     return columns
 
 
+def _plural(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"
+
+
 def _summary(result: LintResult) -> str:
     counts = Counter(finding.severity for finding in result.findings)
-    parts = [
-        f"{counts[severity]} {severity.label}{'s' if counts[severity] != 1 else ''}"
-        for severity in sorted(Severity, reverse=True)
-        if counts[severity]
-    ]
-    files = f"{len(result.files)} file{'s' if len(result.files) != 1 else ''}"
+    severities = [severity for severity in sorted(Severity, reverse=True) if counts[severity]]
+    parts = [f"{counts[severity]} {_plural(severity.label, counts[severity])}" for severity in severities]
+    files = f"{len(result.files)} {_plural('file', len(result.files))}"
     ignored = sum(1 for item in result.suppressed if item.settings)
     rules = len(set(chain.from_iterable(item.codes for item in result.not_judged)))
     rest = {
         "suppressed": len(result.suppressed) - ignored,
         "ignored by the settings": ignored,
         "not selected": result.unselected,
-        f"rule{'s' if rules != 1 else ''} not judged": rules,
-        f"other YAML file{'s' if len(result.skipped) != 1 else ''} skipped": len(result.skipped),
+        f"{_plural('rule', rules)} not judged": rules,
+        f"other YAML {_plural('file', len(result.skipped))} skipped": len(result.skipped),
     }
     other_counts = "".join(f", {count} {name}" for name, count in rest.items() if count)
     return f"{', '.join(parts) or 'no findings'} in {files}{other_counts}"

@@ -33,7 +33,9 @@ def nccl_command(spec: Path, variable: str | None, form: str) -> int:
     if not profiles:
         raise ClusterwrightError(f"{plan.name} has no NCCL profile; add one under `nccl:`.")
     if form == "json":
-        document = {node: [_as_document(plan, setting) for setting in settings] for node, settings in profiles.items()}
+        document: dict[str, list[dict[str, str]]] = {}
+        for node, settings in profiles.items():
+            document[node] = [_as_document(plan, setting) for setting in settings]
         click.echo(json.dumps({"cluster": plan.name, "nodes": document}, indent=1))
         return 0
     for node, settings in profiles.items():

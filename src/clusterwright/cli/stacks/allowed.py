@@ -69,9 +69,10 @@ def permission_by(policies: tuple[RolloutPolicy, ...], approved: Approved | None
 
     moment = now()
     operators = frozenset((who()[0], os.environ.get("SUDO_USER", "")))
+    opening = closed_until(policies, moment) if needs_window else ""
     return Permission(
         policies=policies,
-        opening=closed_until(policies, moment) if needs_window else "",
+        opening=opening,
         missing=missing_approvals(approved, policies, operators, moment),
     )
 

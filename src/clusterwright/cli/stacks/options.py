@@ -189,7 +189,8 @@ def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStack
 
     path: Path = options["spec"]
     rollout = _brought_back(options)
-    planned = planned_spec(rollout.path if rollout is not None else path)
+    source_path = rollout.path if rollout is not None else path
+    planned = planned_spec(source_path)
     if planned is None:
         _tell_of_newer_rules(path, options["root"])
         return None
@@ -227,12 +228,13 @@ def site_of(
         from clusterwright.deploy.secrets.presence import require_secrets
 
         require_secrets(plan, target, stacks)
+    source_path = rollout.path if rollout is not None else path
     return ChosenStacks(
         spec=plan.spec,
         plan=plan,
         stacks=stacks,
         deployment=Deployment(path, target),
-        source=Source(rollout.path if rollout is not None else path, planned.read),
+        source=Source(source_path, planned.read),
         devices=devices,
         brought_back=rollout,
         known_plans=known_plans or {},

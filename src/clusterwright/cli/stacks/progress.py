@@ -181,7 +181,8 @@ class LiveView:
         elif bar is not None and event.kind in (EventKind.UNIT_FINISHED, EventKind.UNIT_FAILED):
             self._progress.update(bar, advance=1, now=visible(event.unit))
         elif bar is not None and event.kind in (EventKind.STACK_FINISHED, EventKind.STACK_FAILED):
-            self._progress.update(bar, now="failed" if event.kind is EventKind.STACK_FAILED else "done")
+            end = "failed" if event.kind is EventKind.STACK_FAILED else "done"
+            self._progress.update(bar, now=end)
             self._progress.stop_task(bar)
         self._show_wave(event)
         self._lines(event)

@@ -315,6 +315,9 @@ def _approval(
     if checked:
         overrides.extend(checked.answers)
     revision = back.revision if back else revision_of(path, map(Path, site.spec.document.files))
+    signed_text = approved.text if approved else text
+    signatures = approved.signatures if approved else ()
+    rolled_back_to = back.name if back else ""
     return Approval(
         action="up",
         cluster=site.plan.name,
@@ -326,14 +329,14 @@ def _approval(
         revision=revision,
         manifest=prepared.digest,
         base=prepared.base,
-        text=approved.text if approved else text,
+        text=signed_text,
         waves=prepared.rollout.waves,
         answers=tuple(overrides),
-        signatures=approved.signatures if approved else (),
+        signatures=signatures,
         gates=gates.questions,
         left_out=gates.left_out,
         only=tuple(sorted(prepared.only)),
         kept=kept,
         manifests={name: manifest.digest for name, manifest in prepared.manifests.items()},
-        to=back.name if back else "",
+        to=rolled_back_to,
     )

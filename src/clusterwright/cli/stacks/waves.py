@@ -33,7 +33,8 @@ def update_text(checked: CheckedPreview | None, prepared: Prepared, gates: Gates
 def _lines(prepared: Prepared, gates: Gates) -> Iterator[str]:
     first = [stack for stack in prepared.stacks if stack.name in prepared.first]
     upper = [stack for stack in first if stack.layer == UPPER]
-    yield from _at_once(upper if prepared.waves else first, "")
+    before_waves = upper if prepared.waves else first
+    yield from _at_once(before_waves, "")
     if prepared.waves:
         rows = [_HEADINGS, *(_row(number, wave) for number, wave in prepared.rollout.left)]
         yield from aligned_lines(rows)

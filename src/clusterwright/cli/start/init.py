@@ -25,7 +25,7 @@ FABRICS = ("roce", "infiniband", "ethernet")
 SCHEDULERS = ("slurm", "kueue", "none")
 _SERVICE_MODEL = "service-server"
 _OPTIONS = {"switch_models": "--switch-model", "hardware_files": "--hardware", "likes": "--like"}
-_ASKED = {"nodes": "How many GPU nodes", "node_model": "Of which model", "fabric": "Fabric between GPUs"}
+_QUESTIONS = {"nodes": "How many GPU nodes", "node_model": "Of which model", "fabric": "Fabric between GPUs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,8 @@ def init(
             raise click.UsageError(f"--from copies a reference as it is; leave out {flags}.")
         return _write(folder, _copied(reference))
     answers = _answers({"nodes": nodes, "node_model": node_model, "fabric": fabric})
-    _refuse_existing(folder, (FILE, OWN_FILE) if options["likes"] else (FILE,))  # before the work, not after it
+    names = (FILE, OWN_FILE) if options["likes"] else (FILE,)
+    _refuse_existing(folder, names)  # before the work, not after it
     _require_distribution(options["distribution"])
     request = InitOptions(
         name=_name(name, folder),
@@ -166,9 +167,11 @@ def _answers(given: Mapping[str, int | str | None]) -> dict[str, str]:
             " clusterwright init --nodes 8 --node-model dgx-h100 --fabric roce"
         )
     kinds = {"nodes": click.IntRange(2, 4096), "node_model": click.STRING, "fabric": click.Choice(FABRICS)}
-    return {
-        key: str(click.prompt(_ASKED[key], type=kinds[key]) if value is None else value) for key, value in given.items()
-    }
+    answers: dict[str, str] = {}
+    for key, value in given.items():
+        answer = click.prompt(_QUESTIONS[key], type=kinds[key]) if value is None else value
+        answers[key] = str(answer)
+    return answers
 
 
 def _name(name: str | None, folder: Path) -> str:
@@ -213,12 +216,14 @@ def _sized(request: InitOptions, folder: Path) -> dict[str, bytes]:
         if stubs:
             hardware_file.write_text(stub.stub_text(stubs), encoding="utf-8")
             _refuse_errors(hardware_file)
-        catalogue = load_catalogue(extra=[*given, hardware_file] if stubs else given)
+        catalogue_files = [*given, hardware_file] if stubs else given
+        catalogue = load_catalogue(extra=catalogue_files)
         machines = {key: model for key, model in catalogue.items() if model.nic_groups}
         of_fabric = {key: model for key, model in catalogue.items() if request.fabric in model.technology}
         gpu_nodes = {key: model for key, model in of_fabric.items() if model.nic_groups and model.gpus}
         switches = {key: model for key, model in of_fabric.items() if model.blocks}
         stores = {key: model for key, model in machines.items() if model.kind == "storage"}
+        storage = _model(request.storage, stores, "--storage") if request.storage else None
         sizing_request = SizingRequest(
             name=request.name,
             nodes=request.nodes,
@@ -227,7 +232,7 @@ def _sized(request: InitOptions, folder: Path) -> dict[str, bytes]:
             switches=tuple(_model(name, switches, "--switch-model") for name in request.switch_models),
             oversubscription=request.oversubscription,
             rails=request.rails,
-            storage=_model(request.storage, stores, "--storage") if request.storage else None,
+            storage=storage,
             scheduler=request.scheduler,
             tenants=request.tenants,
             distribution=request.distribution,

@@ -51,7 +51,9 @@ def models(text: str, files: tuple[Path, ...], form: str) -> int:
 
 def _line(loaded: LoadedModel) -> tuple[str, ...]:
     model = loaded.model
-    source = f"{Path(loaded.name_position.file).name}{' (assumed in part)' if model.assumed else ''}"
+    source = Path(loaded.name_position.file).name
+    if model.assumed:
+        source += " (assumed in part)"
     return model.name, model.kind, model.network_os or "-", _ports(model), source
 
 

@@ -157,4 +157,5 @@ def _write(file: Path, content: bytes) -> None:
     from clusterwright import durable
 
     real = file.resolve()
-    durable.replace(real, content, real.stat().st_mode & 0o777 if real.exists() else 0o644)
+    mode = real.stat().st_mode & 0o777 if real.exists() else 0o644
+    durable.replace(real, content, mode)

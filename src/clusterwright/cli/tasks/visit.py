@@ -42,7 +42,8 @@ def visit(*, spec: Path, name: str, form: str, **options: Any) -> int:
         return EXIT_FINDINGS
     names = _devices_of(site, name)
     debts = _visit(site, names)
-    click.echo(_document(name, debts) if form == "json" else "\n".join(_lines(spec, name, debts)))
+    text = _document(name, debts) if form == "json" else "\n".join(_lines(spec, name, debts))
+    click.echo(text)
     return _EXIT_OWED if debts.is_owed else 0
 
 
@@ -130,8 +131,8 @@ def _next(spec: Path, name: str, report: Visit) -> Iterator[str]:
 
 
 def _document(name: str, report: Visit) -> str:
-    devices = [
-        {"device": device, "owed": [{"kind": debt.kind.value, "what": debt.what} for debt in debts]}
-        for device, debts in report.debts.items()
-    ]
+    devices: list[dict[str, Any]] = []
+    for device, debts in report.debts.items():
+        entries = [{"kind": debt.kind.value, "what": debt.what} for debt in debts]
+        devices.append({"device": device, "owed": entries})
     return json.dumps({"name": name, "devices": devices, "notes": list(report.notes)}, indent=1, ensure_ascii=False)

@@ -18,7 +18,9 @@ def tournament(names: Sequence[str]) -> tuple[Round, ...]:
     """
     if len(names) < 2:
         return ()
-    seats: list[str | None] = [*names, *([None] if len(names) % 2 else [])]
+    seats: list[str | None] = [*names]
+    if len(names) % 2:
+        seats.append(None)
     rounds = []
     for _ in range(len(seats) - 1):
         half = len(seats) // 2

@@ -26,11 +26,12 @@ def _step(step: Step, *, markdown: bool) -> Iterator[str]:
     yield ""
     if markdown:
         yield "```"
+    command_indent, round_indent = ("", "") if markdown else ("     ", "   ")
     for command in step.commands[:SHOWN_COMMANDS]:
-        yield f"{'' if markdown else '     '}[{command.where}] {command.line}"
+        yield f"{command_indent}[{command.where}] {command.line}"
     more = len(step.commands) - SHOWN_COMMANDS
     if more > 0:
-        yield f"{'' if markdown else '     '}… and {more} more of the kind (--format json)"
+        yield f"{command_indent}… and {more} more of the kind (--format json)"
     if markdown:
         yield "```"
     yield ""
@@ -38,7 +39,7 @@ def _step(step: Step, *, markdown: bool) -> Iterator[str]:
     yield from (f"{bullet}{line}" for line in step.must_hold)
     yield from (f"{bullet}{line}" for line in _limits(step.thresholds))
     yield f"{bullet}otherwise: {step.otherwise}"
-    yield from _rounds(step.rounds, "" if markdown else "   ")
+    yield from _rounds(step.rounds, round_indent)
 
 
 def _limits(thresholds: Sequence[Threshold]) -> Iterator[str]:

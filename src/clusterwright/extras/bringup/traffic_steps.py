@@ -99,7 +99,7 @@ def bandwidth_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> 
 
 
 def _count(rounds: Sequence[object]) -> str:
-    return f"{len(rounds):,} round{'' if len(rounds) == 1 else 's'}"
+    return "1 round" if len(rounds) == 1 else f"{len(rounds):,} rounds"
 
 
 def _slowest(unit: BringupUnit, test: Test) -> int:

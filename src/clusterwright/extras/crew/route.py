@@ -70,17 +70,27 @@ def laid_routes(inventory: Inventory) -> Iterator[LaidRoute]:
     plan = inventory.plan
     runs, places = runs_of(plan), rack_places(plan.spec.site.floor)
     cabinets = {device.rack: _cabinet(device.rack, places.get(device.rack)) for device in plan.devices}
-    technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
+    technologies: dict[str, str] = {}
+    for fabric in plan.spec.fabrics:
+        technologies[fabric.name] = "infiniband" if fabric.technology == "infiniband" else "ethernet"
     colours = {fabric.name: _COLOURS[index % len(_COLOURS)][0] for index, fabric in enumerate(plan.spec.fabrics)}
     names = PanelNames(plan)
     for cable in inventory.cable_list:
         lower, upper = (_end(plan.by_name[end.device], end, cabinets, names.of(end)) for end in (cable.a, cable.b))
         run = runs.between(cable.a.device, cable.b.device, cable.length_m)
         yield LaidRoute(
-            lower, upper, cable.fabric, "infiniband" if technologies[cable.fabric] == "infiniband" else "ethernet",
-            colours[cable.fabric], cable.medium, cable.speed_gbps, short_number(cable.length_m),
-            run.trays, run.is_measured, cable.in_service,
-        )  # fmt: skip
+            lower=lower,
+            upper=upper,
+            fabric=cable.fabric,
+            technology=technologies[cable.fabric],
+            colour=colours[cable.fabric],
+            medium=cable.medium,
+            speed_gbps=cable.speed_gbps,
+            length_m=short_number(cable.length_m),
+            trays=run.trays,
+            is_measured=run.is_measured,
+            in_service=cable.in_service,
+        )
 
 
 def colour_code(name: str) -> str:

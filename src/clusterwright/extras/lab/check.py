@@ -137,8 +137,9 @@ def kernel_routes(twin: Twin, switch: str) -> dict[str, frozenset[str]]:
         env=child_environment(),
     ).stdout
     routes: dict[str, frozenset[str]] = {}
+    address_bits = 32 if twin.version == 4 else 128
     for route in json.loads(text or "[]"):
-        prefix = route["dst"] if "/" in route["dst"] else f"{route['dst']}/{32 if twin.version == 4 else 128}"
+        prefix = route["dst"] if "/" in route["dst"] else f"{route['dst']}/{address_bits}"
         hops: list[dict[str, Any]] = route.get("nexthops", [route])
         usable = {hop["dev"] for hop in hops if {"dead", "linkdown"}.isdisjoint(hop.get("flags", []))}
         routes[prefix] = routes.get(prefix, frozenset()) | usable

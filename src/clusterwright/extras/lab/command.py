@@ -115,7 +115,8 @@ def check_command(spec: Path, fabric: str | None, isolation: bool, form: str) ->
     twin, state = _running(plan, fabric)
     with exclusively(twin.name):
         result = check(faulty(twin, tuple(Fault(*fault) for fault in state.faults)))
-    click.echo(_check_json(twin, result) if form == "json" else _check_text(twin, result), nl=False)
+    show = _check_json if form == "json" else _check_text
+    click.echo(show(twin, result), nl=False)
     return _EXIT_DIFFERENCES if result.problems else 0
 
 

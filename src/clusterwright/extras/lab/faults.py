@@ -133,7 +133,8 @@ def _require(twin: Twin, fault: Fault) -> None:
         link.port.port for link in view.links if link.is_to_switch and (fault.device, link.port.port) in twin.interfaces
     ]
     if fault.port is not None and fault.port not in ports:
+        shown = [*ports[:4], "..."] if len(ports) > 4 else ports
         raise ClusterwrightError(
             f"{twin.name}: {fault.device} has no link to a switch at port {fault.port} in this lab."
-            f" It has {', '.join(ports[:4])}{', ...' if len(ports) > 4 else ''}."
+            f" It has {', '.join(shown)}."
         )

@@ -139,8 +139,9 @@ def start_router(namespace: str, folder: Path, config: str | None) -> None:
             *(str(_DAEMONS / daemon), "-d", "-u", "frr", "-g", "frr"),
             *("-f", str(folder / f"{daemon}.conf"), "-i", str(folder / f"{daemon}.pid"), "-P", "0"),
             *("-z", str(folder / "zserv.api"), "--vty_socket", str(folder), "--log", f"file:{folder / daemon}.log"),
-            *(_ZEBRA_OPTIONS if daemon == "zebra" else ()),
         ]
+        if daemon == "zebra":
+            command += _ZEBRA_OPTIONS
         with inside(namespace):
             ended = subprocess.run(command, capture_output=True, text=True, check=False, env=child_environment())
         if ended.returncode != 0:
@@ -207,7 +208,8 @@ def _policy_lines(term: PolicyTerm, ip: str) -> Iterator[str]:
         case RouteSet.ALL | RouteSet.BORDER:
             raise ValueError("no side of a fabric has such a term while it is not drained")
     if term.mark is not None:
-        yield f"set community {FROM_BELOW_COMMUNITY if term.mark is Mark.FROM_BELOW else 'none'}"
+        community = FROM_BELOW_COMMUNITY if term.mark is Mark.FROM_BELOW else "none"
+        yield f"set community {community}"
 
 
 def _password(session: PlannedSession) -> str | None:

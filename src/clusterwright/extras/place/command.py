@@ -61,7 +61,8 @@ def place_command(spec: Path, name: str | None, failed: tuple[str, ...], seed: i
             random=shuffled(room, job, seed),
             seed=seed,
         )
-        click.echo(json.dumps(as_document(comparison), indent=1) if output == "json" else text(comparison))
+        answer = json.dumps(as_document(comparison), indent=1) if output == "json" else text(comparison)
+        click.echo(answer)
     return 0
 
 
@@ -74,7 +75,6 @@ def _job(plan: Plan, name: str | None) -> Job:
     chosen_job = plan.spec.job(name) if name is not None else None
     if chosen_job is None:
         hint = did_you_mean(name or "", names, f"There are: {', '.join(names)}.")
-        raise ClusterwrightError(
-            f'{plan.name} describes no job "{name}". {hint}' if name else f"Say which with --job. {hint}"
-        )
+        problem = f'{plan.name} describes no job "{name}".' if name else "Say which with --job."
+        raise ClusterwrightError(f"{problem} {hint}")
     return chosen_job

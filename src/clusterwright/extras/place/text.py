@@ -60,7 +60,10 @@ def text(comparison: PlacementComparison) -> str:
     lines = [
         f"{job.name} on {comparison.cluster}: {job.ranks:,} ranks on {nodes_in_use}",
         f"domains used: {_domains(room, comparison.planned)}",
-        *([f"left out: {hostlist(room.left_out)}"] if room.left_out else []),
+    ]
+    if room.left_out:
+        lines.append(f"left out: {hostlist(room.left_out)}")
+    lines += [
         "",
         *_axes(comparison),
         "",

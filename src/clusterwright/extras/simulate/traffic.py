@@ -73,7 +73,8 @@ def place(network: FabricGraph, node_groups: Collection[str], ranks: int, kind: 
         raise ClusterwrightError("A job on every node cannot be fragmented: ask for fewer ranks.")
     drawn = np.argsort(scrambled(seed, _ORDER, len(region)))
     rest = region[np.sort(drawn[wanted:])]
-    return NicPlacement(region[np.sort(drawn[:wanted])], rest if len(rest) > 1 else no_neighbour)
+    neighbour = rest if len(rest) > 1 else no_neighbour
+    return NicPlacement(region[np.sort(drawn[:wanted])], neighbour)
 
 
 WINDOW = 8

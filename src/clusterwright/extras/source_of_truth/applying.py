@@ -133,7 +133,7 @@ def _batches(
     A refused request is halved until the refused objects are alone. A request without an answer is halved where
     sending it ``twice`` does no harm; where it would create objects twice, it ends everything.
     """
-    waiting: deque[Sequence[_Item]] = deque([items] if items else [])
+    waiting: deque[Sequence[_Item]] = deque((items,) if items else ())
     running: deque[tuple[Sequence[_Item], Future[tuple[float, Any]]]] = deque()
     batch_size = _FIRST_BATCH
     stopped: ClusterwrightError | None = None

@@ -62,7 +62,8 @@ def server_facts(server: ServerObjects) -> ServerFacts:
         if record is not None:
             guid = guid_of(record["wwn"]) if record.get("wwn") else None
             mac = mac_of(str(record["mac_address"])) if record.get("mac_address") else None
-            _note(rows, (row.key[0], row.key[1]), mac=mac, guid=guid if isinstance(guid, int) else None)
+            valid_guid = guid if isinstance(guid, int) else None
+            _note(rows, (row.key[0], row.key[1]), mac=mac, guid=valid_guid)
     for row in server.rows["cables"]:
         record = server.records["cables"].get(row.key)
         if record is not None:

@@ -103,7 +103,8 @@ class Listing:
     def models(self) -> Mapping[str, HardwareModel]:
         """The models in use, by name."""
         catalogue = self.inventory.plan.spec.catalogue
-        return {name: catalogue[name] for name in sorted({device.model for device in self.inventory.device_list})}
+        names = sorted({device.model for device in self.inventory.device_list})
+        return {name: catalogue[name] for name in names}
 
     @cached_property
     def manufacturers(self) -> tuple[str, ...]:

@@ -186,15 +186,17 @@ def _host(twin: Twin, declared: DeclaredIsolation, cable: Cable, number: int) ->
     device = cable.a.device
     address = cable.a.address or 0
     other_version = 10 - twin.version
-    real = any(node.name == device for node in twin.nodes) and cable.a.side == "host"
+    is_real = any(node.name == device for node in twin.nodes) and cable.a.side == "host"
+    name = device if cable.a.side == "host" else f"{device} {cable.a.port}"
+    host = device if is_real else f"{device}-{interface_name(cable.a.port)}"
     return Member(
-        name=device if cable.a.side == "host" else f"{device} {cable.a.port}",
+        name=name,
         zones=_zones(declared, twin, address),
-        namespace=twin.namespace(device if real else f"{device}-{interface_name(cable.a.port)}"),
+        namespace=twin.namespace(host),
         interface=interface_name(cable.a.port),
         addresses={twin.version: address, other_version: int(_OTHER[other_version].network_address) + number},
         cable=cable,
-        is_real=real,
+        is_real=is_real,
     )
 
 

@@ -114,7 +114,9 @@ def _nodes(stage: Stage) -> list[Member]:
 
 
 def _listed(member: Member, *, handles: bool = False) -> str:
-    command = ["nft", "--stateless", *(["--handle"] if handles else []), "list", "ruleset", "inet"]
+    command = ["nft", "--stateless", "list", "ruleset", "inet"]
+    if handles:
+        command.insert(1, "--handle")
     with inside(member.namespace):
         text = subprocess.run(command, capture_output=True, text=True, check=True, env=child_environment()).stdout
     # With handles, tables and chains have one too.

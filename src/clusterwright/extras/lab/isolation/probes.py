@@ -232,7 +232,9 @@ def _marked(packet: RawPacket, number: int, port: int, kind: str) -> RawPacket:
     """The packet with its probe's mark and its own port."""
     sport, dport = (packet.sport, port) if kind == REPLY else (port, packet.dport)
     sequence = (SEQUENCE + number * SPACE) & 0xFFFFFFFF
-    content = mark(number) + bytes(_PADDING if packet.fragmented else 0)
+    content = mark(number)
+    if packet.fragmented:
+        content += bytes(_PADDING)
     if kind == ERROR:  # about a datagram allegedly sent by the receiver
         ends = (packet.version, packet.target, packet.source)
         content = wire(RawPacket(*ends, UDP, port, _DISCARD, 0, 0, sequence, content, False))[0]

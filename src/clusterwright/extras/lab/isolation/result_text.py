@@ -46,8 +46,9 @@ def _lines(name: str, result: IsolationResult) -> Iterator[str]:
             " and these have no rules of their own"
         )
     different = len(result.differences) + len(result.routes)
+    noun = "difference" if different == 1 else "differences"
     sent = sum(result.sent.values())
     yield (
         f"{name}: {sent:,} packets, {result.arrived:,} to arrive, {result.stopped:,} to be stopped:"
-        f" {different:,} difference{'' if different == 1 else 's'} to the declared matrix"
+        f" {different:,} {noun} to the declared matrix"
     )

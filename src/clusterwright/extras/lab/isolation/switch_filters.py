@@ -40,6 +40,7 @@ from clusterwright.packets.ranges import Ranges, values
 TABLE = "cwlab"
 _LATER, _NOT_LATER = values(2), values(0, 1)
 _WHOLE_FAMILIES = ((V4, 4), (V6, 6))
+_PORT_WORDS = {SPORT: "sport", DPORT: "dport"}
 _ALL_ADDRESSES = {4: Ranges(((0, (1 << 32) - 1),)), 6: WHOLE[SRC]}
 _UNDERSTOOD = frozenset({FAMILY, PROTO, FRAGMENT, SRC, DST, DPORT, SPORT, ICMP, FLAGS})
 
@@ -67,7 +68,8 @@ def nft_lines(name: str, interfaces: Sequence[str], hook: str, ruleset: Ruleset)
     yield f"table netdev {TABLE} {{"
     chains = itertools.chain.from_iterable(table.chains.values() for table in ruleset.tables)
     for index, chain in enumerate(chains):
-        yield f"chain {name}{f'_{index}' if index else ''} {{"
+        chain_name = f"{name}_{index}" if index else name
+        yield f"chain {chain_name} {{"
         yield f"type filter hook {hook} devices = {{ {devices} }} priority {index}; policy {chain.policy};"
         yield "meta protocol != { ip, ip6 } accept"
         for rule in chain.rules:
@@ -101,9 +103,7 @@ def _terms(box: Box, version: int) -> Iterator[str]:
     protocols = set(itertools.chain.from_iterable(box[PROTO].bounds))
     if ports and not protocols <= {TCP, UDP}:
         raise ClusterwrightError("a switch's list matches ports of a protocol that may have none")
-    words += [
-        f"th {'sport' if field_index == SPORT else 'dport'} {_numbers(box[field_index])}" for field_index in ports
-    ]
+    words += [f"th {_PORT_WORDS[field_index]} {_numbers(box[field_index])}" for field_index in ports]
     if FLAGS in limited:
         words.append(f"tcp flags {_numbers(box[FLAGS], singly=True)}")
     if ICMP in limited:
@@ -119,7 +119,8 @@ def _terms(box: Box, version: int) -> Iterator[str]:
 def _fragment_terms(text: str, box: Box, version: int) -> Iterator[str]:
     """The matches ``text`` for later fragments only, or for all other packets."""
     if box[FRAGMENT] == _LATER:
-        yield f"{text} {'ip frag-off & 0x1fff != 0' if version == 4 else 'frag frag-off != 0'}"
+        later_fragment = "ip frag-off & 0x1fff != 0" if version == 4 else "frag frag-off != 0"
+        yield f"{text} {later_fragment}"
     elif box[FRAGMENT] != _NOT_LATER:
         raise ClusterwrightError("a switch's list tells first fragments from whole packets")
     elif version == 4:

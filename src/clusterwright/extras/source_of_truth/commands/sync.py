@@ -91,8 +91,11 @@ def bring(
     if dry_run or not difference:
         if form == "json":
             click.echo(sync_text(system, difference, Done()))
-        progress(f"{system.title} would change." if difference else f"{system.title} has {planned_state}.")
-        return _EXIT_DIFFERENT if difference else 0
+        if difference:
+            progress(f"{system.title} would change.")
+            return _EXIT_DIFFERENT
+        progress(f"{system.title} has {planned_state}.")
+        return 0
     done = apply(server, difference, lambda table: progress(f"done: {table}"))
     if form == "json":
         click.echo(sync_text(system, difference, done))

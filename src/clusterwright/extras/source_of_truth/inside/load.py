@@ -93,7 +93,7 @@ class Loading:
             record = self._object(table, key)
             for name, value in fields.items():
                 setattr(record, name, self._value(value))
-        names = sorted({name for _, _, fields in rows for name in fields})
+        names = sorted(set().union(*(fields for _, _, fields in rows)))
         model.objects.bulk_update([self._object(table, key) for _, key, _ in rows], names, batch_size=_AT_A_TIME)
 
     def _make(self, name: str, model: Any, rows: list[Any]) -> None:
@@ -144,11 +144,11 @@ class Loading:
     def _finish(self, model: Any, made: list[tuple[Any, Mapping[str, Any]]]) -> None:
         """Create the objects that refer to ``made``: tags, content types, ends of cables."""
         kind, tagged = ContentType.objects.get_for_model(model), apps.get_model("extras.TaggedItem")
-        tagged.objects.bulk_create(
-            tagged(content_type=kind, object_id=record.pk, tag=self._value(tag))
-            for record, fields in made
-            for tag in fields.get("tags", ())
-        )
+        assignments: list[Any] = []
+        for record, fields in made:
+            tags = map(self._value, fields.get("tags", ()))
+            assignments += [tagged(content_type=kind, object_id=record.pk, tag=tag) for tag in tags]
+        tagged.objects.bulk_create(assignments)
         for record, fields in made:
             if "content_types" in fields:
                 labels = (field.split(".") for field in fields["content_types"])
@@ -160,11 +160,12 @@ class Loading:
 
     def _end_in_nautobot(self, made: list[tuple[Any, Mapping[str, Any]]]) -> None:
         end = apps.get_model("dcim.CableToCableTermination")
-        end.objects.bulk_create(
-            end(cable=cable, cable_end=side.upper(), interface=self._value(fields[f"termination_{side}_id"]))
-            for cable, fields in made
-            for side in "ab"
-        )
+        ends: list[Any] = []
+        for cable, fields in made:
+            for side in "ab":
+                interface = self._value(fields[f"termination_{side}_id"])
+                ends.append(end(cable=cable, cable_end=side.upper(), interface=interface))
+        end.objects.bulk_create(ends)
 
     def _end_in_netbox(self, made: list[tuple[Any, Mapping[str, Any]]]) -> None:
         """Create the ends of cables, and set them on the interfaces too."""
