@@ -30,7 +30,7 @@ _STDIN = "-"
     "--on",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help="Judge expiry dates as of this day, written 2026-12-31; today when left out.",
+    help="Check expiry dates as of this day, written 2026-12-31; today when left out.",
 )
 @click.option(
     "--out",

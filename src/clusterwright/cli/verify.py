@@ -25,7 +25,9 @@ _SHOWN = 10  # counterexamples in text; JSON has all of them
 
 @click.command()
 @click.argument("subject", metavar="[SPEC|DIR]", type=click.Path(path_type=Path), required=False)
-@click.option("--spec", type=click.Path(path_type=Path), metavar="SPEC", help="Judge the files in DIR by this spec.")
+@click.option(
+    "--spec", type=click.Path(path_type=Path), metavar="SPEC", help="Check the files in DIR against this spec."
+)
 @click.option("--check", "names", multiple=True, metavar="NAME", help="Only this check; may be repeated.")
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--continuous", type=click.Path(path_type=Path), metavar="FILE", help="Leave a signed record in FILE.")
@@ -57,7 +59,7 @@ def verify(
     A claim about nothing, such as bandwidth between units where there is one, is not called proven.
 
     Exit status: 0 proven or nothing to prove, 1 refuted, 2 could not run, 3 nothing refuted, but a claim that could not
-    be judged.
+    be checked.
     """
     from clusterwright.cli.proofs import prove
     from clusterwright.cli.records import leave_record, show_records
@@ -75,7 +77,7 @@ def verify(
     if subject is None:
         return _EXIT_CANNOT_RUN
     if spec is not None and not subject.is_dir():
-        raise ClusterwrightError(f"{subject}: is no folder. --spec says what the files in a folder are judged by.")
+        raise ClusterwrightError(f"{subject}: is no folder. --spec is the spec to check the files in a folder against.")
     checks = _chosen(names)
     tree = tree_in_folder(subject, spec, checks) if subject.is_dir() else rendered_tree(subject, checks)
     if tree is None:

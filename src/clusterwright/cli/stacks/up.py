@@ -91,7 +91,7 @@ class UpdateRequest:
     "--probe",
     default="",
     metavar="COMMAND",
-    help="Run after each wave, told the wave as JSON; it prints `device: why` for those that are not well.",
+    help="Run after each wave, with the wave as JSON on its input; prints `device: reason` for each failed device.",
 )
 @check_options
 def up(

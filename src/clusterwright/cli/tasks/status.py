@@ -58,7 +58,7 @@ def stop(root: Path, *, now: bool) -> int:
 
     owners = {owner.owner.pid: owner for owner in lock_owners(root / "locks")}
     if not owners:
-        raise ClusterwrightError(f"nobody changes anything under {root}")
+        raise ClusterwrightError(f"no change is running under {root}")
     moment = datetime.now(UTC)
     for pid, owner in owners.items():
         if not owner.is_here:
@@ -96,7 +96,7 @@ def _overdue(root: Path) -> list[str]:
             with kept_spec(Store(root / "objects"), digest) as path:
                 lines.update(dict.fromkeys(lapsed_lines(load_spec(path))))
         except (MissingObject, ClusterwrightError) as error:
-            lines[f"nobody knows: the spec that was deployed cannot be read ({str(error).splitlines()[0]})"] = None
+            lines[f"unknown: the deployed spec cannot be read ({str(error).splitlines()[0]})"] = None
     return list(lines)
 
 
@@ -105,7 +105,7 @@ def _lines(owners: tuple[LockOwner, ...], under_way: UnderWay | None, last: Roll
     for owner in owners:
         yield f"{owner.name} is being changed ({owner.action}) by {owner.owner.told(moment)}"
     if not owners:
-        yield "nobody changes anything"
+        yield "no change is running"
     if under_way is not None:
         finished = f"{len(under_way.finished)} of {len(under_way.waves)} waves finished"
         waits = "" if owners else "; the same command goes on"

@@ -26,7 +26,7 @@ _EXIT_FAILED = 1
 @click.argument("reports", nargs=-1, metavar="[TOOL=FILE]...")
 @click.option("--group", help="The scalable unit, pod or rack to accept; with --judge, whose ports and pairs count.")
 @click.option("--format", "form", type=click.Choice(("text", "markdown", "json")), default="text", show_default=True)
-@click.option("--judge", multiple=True, metavar="TOOL=FILE", help="Judge ibqueryerrors' or perftest's output.")
+@click.option("--judge", multiple=True, metavar="TOOL=FILE", help="Check ibqueryerrors' or perftest's output.")
 @click.option("--minutes", type=click.IntRange(1), default=60, show_default=True, help="How long counters are watched.")
 @click.option(
     "--bandwidth",
