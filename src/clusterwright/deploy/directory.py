@@ -1,8 +1,8 @@
-"""The embedded target: a directory that stands for the devices' flash, one folder a device.
+"""The directory target: one folder a device, in place of the devices' flash.
 
-A device is changed as a whole or not at all. New files are written aside and flushed, a journal says what is about to
-be replaced, and only then are files renamed into place; an error rolls back at once, a crash is rolled back by the next
-attempt. Only files that this target put there are ever removed.
+A device is changed as a whole or not at all. New files are written aside and flushed, a journal lists the files about
+to be replaced, and only then are files renamed into place; an error rolls back at once, a crash is rolled back by the
+next attempt. Only files put there by this target are ever removed.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from clusterwright.finding import ClusterwrightError
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 DEVICES_AT_ONCE = 128
-"""As many devices are changed step by step together, so that the disk is waited for once and not for each file."""
+"""Devices changed together step by step, so that the disk is waited for once and not for each file."""
 
 LOCK_WAIT_S = 10
-"""How long devices that somebody else changes are waited for: longer than a provider outlives its engine."""
+"""Waiting time for devices locked by another process: longer than a provider outlives its engine."""
 
 FEW_FILES = 64
-"""For no more files than this each is flushed by itself; beyond, the whole file system is."""
+"""Up to this number each file is flushed by itself; beyond, the whole file system is."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One device's change that is under way, under its lock."""
+    """One device's current change, under its lock."""
 
     tree: DeviceTree
     journal: Journal
@@ -89,7 +89,7 @@ class DirectoryTarget:
                 raise ClusterwrightError(f"{was} could not be renamed to {now}: {_reason(error)}") from None
 
     def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
-        """See ``Target.read``: the files are read and hashed now, the record says only which ones to look at."""
+        """See ``Target.read``: the files in the record are read and hashed now."""
         return {device: self._read_one(device) for device in devices}
 
     def _read_one(self, device: str) -> Holding | Unreachable:
@@ -110,7 +110,7 @@ class DirectoryTarget:
             return Outcome(Status.FAILED, message=_reason(error))
 
     def _together(self, devices: Collection[str], batch: Mapping[str, DeviceTree]) -> dict[str, Outcome]:
-        """Every step over all devices before the next one begins; a device that fails at one is taken back at once."""
+        """Run every step over all devices before the next step; a failed device is rolled back at once."""
         outcomes: dict[str, Outcome] = {}
         changes: dict[str, _Change] = {}
         end = time.monotonic() + LOCK_WAIT_S
@@ -142,7 +142,7 @@ class DirectoryTarget:
         changes: dict[str, _Change],
         outcomes: dict[str, Outcome],
     ) -> None:
-        """A step of all ``changes``; those that fail move to ``outcomes``."""
+        """Run a step of all ``changes``; failed ones move to ``outcomes``."""
         written: list[str] = []
         for device, change in list(changes.items()):
             try:
@@ -178,7 +178,7 @@ class DirectoryTarget:
             return Outcome(Status.FAILED, message=_reason(error))
 
     def _outcome(self, device: str, tree: DeviceTree, changed: tuple[str, ...]) -> Outcome:
-        """The outcome by the files that the device holds now."""
+        """The outcome according to the device's present files."""
         held = self._read_one(device)
         if isinstance(held, Unreachable):
             return Outcome(Status.UNKNOWN, changed, held.message)
@@ -194,9 +194,9 @@ class DirectoryTarget:
 
 @contextmanager
 def _locked(home: Path, end: float) -> Iterator[None]:
-    """Hold the device's lock; until ``end``, of the monotonic clock, the lock is waited for.
+    """Hold the device's lock; wait for it until ``end`` of the monotonic clock.
 
-    The kernel lets go of the lock of whoever dies. Raises RefusedPath.
+    The kernel releases the lock of a dead process. Raises RefusedPath.
     """
     home.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -211,7 +211,7 @@ def _locked(home: Path, end: float) -> Iterator[None]:
 
 
 def _steps(places: DevicePaths, tree: DeviceTree, owned: frozenset[str]) -> tuple[JournalEntry, ...]:
-    """Files to write and to remove. Raises RefusedPath for a path that leaves the folder or meets a directory."""
+    """Files to write and to remove. Raises RefusedPath for a path out of the folder, and for a directory."""
     puts = [JournalEntry(artifact.path, artifact) for artifact in tree if _differs(places.of(artifact.path), artifact)]
     tree_paths = {artifact.path for artifact in tree}
     drops = [JournalEntry(path, None) for path in sorted(owned - tree_paths) if os.path.lexists(places.of(path))]
@@ -224,19 +224,24 @@ def _differs(place: str, artifact: Artifact) -> bool:
 
 
 def _file_digest(place: str) -> str | None:
-    """SHA-256 of a regular file; None for anything else, and for nothing."""
+    """SHA-256 of a regular file; None for any other file, and without a file."""
     if not stat.S_ISREG(mode_of(place)):
         return None
     return hashlib.sha256(Path(place).read_bytes()).hexdigest()
 
 
 def _held(places: DevicePaths, owned: Collection[str]) -> dict[str, str]:
-    """The digests of those of the files ``owned`` that are there, by path. Raises RefusedPath."""
-    return {path: digest for path in sorted(owned) if (digest := _file_digest(places.of(path))) is not None}
+    """Digests of the present files among ``owned``, by path. Raises RefusedPath."""
+    digests: dict[str, str] = {}
+    for path in sorted(owned):
+        digest = _file_digest(places.of(path))
+        if digest is not None:
+            digests[path] = digest
+    return digests
 
 
-def _found(places: DevicePaths, device: str, path: str) -> Artifact | None:
-    """The regular file at ``path``, as it lies there; None for anything else, and for nothing. Raises RefusedPath."""
+def _present_file(places: DevicePaths, device: str, path: str) -> Artifact | None:
+    """The regular file at ``path``; None for any other file, and without a file. Raises RefusedPath."""
     place = Path(places.of(path))
     if place.is_symlink() or not place.is_file():
         return None
@@ -250,7 +255,8 @@ def _foreseen(
 ) -> Outcome:
     """The difference in lines, and the digest of the current files. Raises RefusedPath."""
     touched = {step.path for step in steps}
-    before = tuple(current for path in sorted(touched) if (current := _found(places, device, path)))
+    present_files = [_present_file(places, device, path) for path in sorted(touched)]
+    before = tuple(file for file in present_files if file is not None)
     after = tuple(artifact for artifact in tree if artifact.path in touched)
     return Outcome(
         Status.APPLIED if steps else Status.UNCHANGED,
@@ -275,11 +281,14 @@ def _carry_out(change: _Change) -> Collection[str]:
 
 
 def _taken_back(change: _Change, error: Exception) -> Outcome:
-    """Restore the device's former files. Raises no exception: the next attempt completes a failed rollback."""
+    """The outcome of a failed change, with the device's former files restored.
+
+    Raises no exception: the next attempt completes a failed rollback.
+    """
     try:
         change.journal.roll_back()
-    except OSError as worse:
-        error = worse
+    except OSError as rollback_error:
+        error = rollback_error
     return Outcome(Status.FAILED, message=_reason(error))
 
 

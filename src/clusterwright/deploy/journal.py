@@ -1,13 +1,13 @@
-"""The journal of one device's change in a directory, by which the change is whole or not made at all.
+"""The journal of one device's change in a directory: the change is made as a whole or not at all.
 
-While ``journal.json`` lies in the device's own folder, a change is under way; everything that it replaces is kept under
+While ``journal.json`` is in the device's own folder, a change is under way; all replaced files are kept under
 ``previous/`` until the journal is removed. Rolling back is idempotent, so a crash while rolling back does no harm.
 
 A change is made in steps: ``stage``, ``open``, ``carry_out``, ``close``. The files of one step have to be on the disk
 before the next one begins; the caller flushes them for many devices at once.
 """
 
-# A cluster has 82,000 files, and making a Path of each costs more than the call that it is for.
+# A cluster has 82,000 files, and making a Path of each costs more than the call itself.
 # ruff: noqa: PTH103, PTH104, PTH105, PTH108, PTH120
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _JOURNAL = "journal.json"
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """A file to put at ``path``, or to drop from it when ``artifact`` is None."""
+    """A file to put at ``path``, or to remove if ``artifact`` is None."""
 
     path: str
     artifact: Artifact | None
 
 
 def read_record(home: Path) -> frozenset[str]:
-    """The paths that were put on the device and not removed since. Raises OSError when the device cannot be read."""
+    """Paths put on the device and not removed since. Raises OSError if the device cannot be read."""
     try:
         return frozenset(json.loads(_read(f"{home}/{OWN_FOLDER}/{_RECORD}")))
     except FileNotFoundError:
@@ -46,19 +46,18 @@ def read_record(home: Path) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The journal of the device whose folder is ``home``."""
+    """The journal of the device with the folder ``home``."""
 
     home: Path
 
     def staged(self, number: int) -> str:
-        """Where the new content of step ``number`` waits."""
+        """Temporary path of the new content of step ``number``."""
         return self._aside(str(number))
 
     def stage(self, steps: Sequence[JournalEntry], owned: Collection[str], wanted: Collection[str]) -> list[str]:
-        """Write aside the new files, the files that will change, and the record before (``owned``) and after
-        (``wanted``).
+        """Write the new files, the list of changes, and the record before (``owned``) and after (``wanted``) aside.
 
-        Returns all that has to be on the disk before ``open``.
+        Returns the files that have to be on the disk before ``open``.
         """
         os.makedirs(self._own("staged"), exist_ok=True)
         places = [{"path": step.path, "existed": os.path.lexists(f"{self.home}/{step.path}")} for step in steps]
@@ -73,11 +72,11 @@ class Journal:
         return [*(path for path, _ in written), journal, record]
 
     def open(self) -> None:
-        """From here on a crash is rolled back."""
+        """Begin the change: from here on a crash is rolled back."""
         os.replace(self._aside(_JOURNAL), self._own(_JOURNAL))
 
     def carry_out(self, steps: Sequence[JournalEntry]) -> None:
-        """Puts and drops files, and replaces the record; at no moment is a replaced file absent."""
+        """Put and remove files, and replace the record; at no moment is a replaced file absent."""
         for number, step in enumerate(steps):
             self._carry_out(number, step)
         os.replace(self._aside(_RECORD), self._own(_RECORD))
@@ -97,14 +96,14 @@ class Journal:
             os.replace(staged, place)
 
     def close(self) -> None:
-        """The change is done: from here on a crash keeps the new files."""
+        """Complete the change: from here on a crash keeps the new files."""
         os.unlink(self._own(_JOURNAL))
         self._clear()
 
     def roll_back(self) -> None:
         """Restore the state before ``open``; does nothing without a change under way. Raises OSError."""
         places = DevicePaths(self.home)
-        # What waits to be put is of no more use, and its space may be needed: a full disk is a reason to be here.
+        # The new files are of no more use, and their space may be needed: a full disk is a reason to be here.
         shutil.rmtree(self._own("staged"), ignore_errors=True)
         try:
             written = json.loads(_read(self._own(_JOURNAL)))

@@ -1,4 +1,4 @@
-"""Who changes a deployment just now, as its locks say, for somebody at another terminal."""
+"""Owners of a deployment's locks, for an operator at another terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clusterwright.deploy.locks import Owner, StackLocks
 
 @dataclass(frozen=True, slots=True)
 class LockOwner:
-    """A lock of ours that is held: ``name`` is the cluster's or a stack's, ``action`` the command that holds it."""
+    """A held lock: ``name`` is the cluster's or a stack's, ``action`` the command holding it."""
 
     name: str
     action: str
@@ -22,12 +22,12 @@ class LockOwner:
 
     @property
     def is_here(self) -> bool:
-        """Whether its process runs on this machine."""
+        """Whether the process of the owner runs on this machine."""
         return self.owner.host == socket.gethostname()
 
 
 def lock_owners(folder: Path) -> tuple[LockOwner, ...]:
-    """The owners of the locks in ``folder`` that are held, by the names of the locks."""
+    """Owners of the held locks in ``folder``, by the names of the locks."""
     return tuple(_held(folder))
 
 
@@ -40,14 +40,14 @@ def _held(folder: Path) -> Iterator[LockOwner]:
                 path.stem, note["action"], Owner(user=note["user"], host=note["host"], pid=note["pid"], since=since)
             )
         except (OSError, ValueError, KeyError, TypeError):
-            continue  # its owner has only just begun, or died while writing
+            continue  # the owner has only just begun, or died while writing
         is_held = _is_open(lock.owner.pid, path) if lock.is_here else not StackLocks(folder).is_free(path.stem)
         if is_held:
             yield lock
 
 
 def _is_open(pid: int, path: Path) -> bool:
-    """Whether process ``pid`` has ``path`` open: a number that went to another program has not."""
+    """Whether process ``pid`` has ``path`` open; False for another program with a reused number."""
     real = path.resolve()
     try:
         return any(entry.resolve() == real for entry in (Path("/proc") / str(pid) / "fd").iterdir())

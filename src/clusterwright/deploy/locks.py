@@ -1,8 +1,8 @@
-"""Who is changing a stack: a lock that dies with its owner, and Pulumi's own, which does not.
+"""Locks of a stack: ours ends with its owner, Pulumi's own does not.
 
-Two locks guard a stack. Ours is a file under the deployment's root that the kernel unlocks when its owner dies, however
-it dies. Pulumi's is an object in the state backend, which a killed engine leaves behind; with ours in hand it can be
-told whether anybody is behind it still.
+Two locks guard a stack. Ours is a file under the deployment's root, unlocked by the kernel when its owner dies in any
+way. Pulumi's is an object in the state backend, which a killed engine leaves behind; the owner of our lock can find out
+whether its process still runs.
 """
 
 from __future__ import annotations
@@ -27,44 +27,44 @@ from clusterwright.durable import took_lock
 from clusterwright.finding import ClusterwrightError
 
 ORPHAN_WAIT_S = 600
-"""How long an engine that lost its driver is waited for: it finishes the steps that are under way."""
+"""Time for an engine without a driver to finish its current steps."""
 
-# `created by root@control (pid 812) at 2026-03-01T02:11:09Z`, as the backends that are files, buckets and databases say
+# `created by root@control (pid 812) at 2026-03-01T02:11:09Z`: the message of backends in files, buckets and databases
 _CREATED_BY = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+?Z?)(?=\s|$)")
 
 
 class Busy(ClusterwrightError):
-    """Somebody else is changing the stack."""
+    """Another process is changing the stack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who holds a lock: ``since`` is when it was taken, by the holder's clock."""
+    """The owner of a lock: ``since`` is the time of taking it, by the owner's clock."""
 
     user: str
     host: str
     pid: int
     since: datetime
 
-    def told(self, now: datetime) -> str:
+    def description(self, now: datetime) -> str:
         """``root@control (pid 812) since 2026-03-01 02:11:09 UTC, 4 minutes ago``."""
         since = self.since.astimezone(UTC)
         return f"{self.user}@{self.host} (pid {self.pid}) since {since:%Y-%m-%d %H:%M:%S} UTC, {_age(now - since)}"
 
 
 class LockHolder(Enum):
-    """The owner of one of Pulumi's locks, as seen by a holder of ours."""
+    """State of the owner of one of Pulumi's locks, as seen by the owner of ours."""
 
-    ABANDONED = "nobody: its process is gone"
+    ABANDONED = "its process is gone"
     ORPHANED = "an engine whose driver is gone"
-    HELD = "somebody who is at work, or cannot be seen from here"
+    HELD = "at work, or out of sight from here"
 
 
 @dataclass(frozen=True, slots=True)
 class StackLocks:
-    """The locks of ours that one driver holds: from its first change of a stack to its end.
+    """The locks of one driver, from its first change of a stack to its end.
 
-    A lock's file says who holds it, and whether the last change came to an end that is known.
+    A lock's file names its owner, and whether the last change came to a known end.
     """
 
     folder: Path
@@ -72,7 +72,7 @@ class StackLocks:
     _taking: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, stack: str, action: str) -> bool:
-        """Nobody else on this root changes ``stack`` from here on. True: the last change of it was torn off.
+        """Lock ``stack`` on this root. True if its last change was torn off.
 
         Raises Busy with owner and age.
         """
@@ -81,12 +81,12 @@ class StackLocks:
             self._held[stack] = file
             note = _read(file)
             is_torn = bool(note) and not note.get("ended")
-            who = {"action": action, "user": getpass.getuser(), "host": socket.gethostname(), "pid": os.getpid()}
-            _write(file, {**who, "since": datetime.now(UTC).isoformat(timespec="seconds")})
+            owner = {"action": action, "user": getpass.getuser(), "host": socket.gethostname(), "pid": os.getpid()}
+            _write(file, {**owner, "since": datetime.now(UTC).isoformat(timespec="seconds")})
             return is_torn
 
     def is_free(self, stack: str) -> bool:
-        """Whether nobody on this root changes ``stack`` just now."""
+        """Whether no process on this root holds the lock of ``stack``."""
         path = self.folder / f"{stack}.lock"
         if not path.exists():
             return True
@@ -94,13 +94,13 @@ class StackLocks:
             return took_lock(file)
 
     def settle(self, stack: str) -> None:
-        """The change under way came to an end, be it a failure that is recorded."""
+        """Mark the current change as ended, be it by a recorded failure."""
         with self._taking:
             file = self._held[stack]
             _write(file, {**_read(file), "ended": True})
 
     def close(self) -> None:
-        """Lets go of every lock, as the end of the process does."""
+        """Release all locks, like the end of the process."""
         with self._taking:
             while self._held:
                 self._held.popitem()[1].close()
@@ -109,14 +109,14 @@ class StackLocks:
         self.folder.mkdir(parents=True, exist_ok=True)
         file = (self.folder / f"{stack}.lock").open("a+")
         if not took_lock(file):
-            description = _by_whom(_read(file))
+            description = _described(_read(file))
             file.close()
             raise Busy(f"{stack} {description}. Wait for that to end, or stop it. Nothing was done.")
         return file
 
 
 def _read(file: IO[str]) -> dict[str, Any]:
-    """The content of a lock's file; nothing where its owner died while writing, or has not yet written."""
+    """The content of a lock's file; empty if its owner died while writing, or has not yet written."""
     file.seek(0)
     try:
         note = json.loads(file.read())
@@ -133,21 +133,20 @@ def _write(file: IO[str], note: Mapping[str, Any]) -> None:
 
 
 def owners_in(message: str) -> tuple[Owner, ...]:
-    """The owners of Pulumi's locks, as its refusal to run names them; none where it says something else."""
+    """Owners of Pulumi's locks in its refusal to run; none in any other message."""
     if "currently locked by" not in message:
         return ()
-    return tuple(
-        Owner(
-            user=match["user"], host=match["host"], pid=int(match["pid"]), since=datetime.fromisoformat(match["since"])
-        )
-        for match in _CREATED_BY.finditer(message)
-    )
+    owners = []
+    for match in _CREATED_BY.finditer(message):
+        since = datetime.fromisoformat(match["since"])
+        owners.append(Owner(user=match["user"], host=match["host"], pid=int(match["pid"]), since=since))
+    return tuple(owners)
 
 
 def holder_of(owner: Owner, project: Path) -> LockHolder:
-    """The owner of a lock of Pulumi's. ``project`` is the folder in which our engines run.
+    """State of the owner of one of Pulumi's locks. ``project`` is the working directory of our engines.
 
-    To be asked with ours taken: then no driver is at work, and an engine of this project has lost its own.
+    To be called with our lock taken: then no driver is at work, and an engine of this project has lost its own.
     """
     if owner.host != socket.gethostname() or not Path("/proc/self").exists():
         return LockHolder.HELD
@@ -165,7 +164,7 @@ def holder_of(owner: Owner, project: Path) -> LockHolder:
 
 
 def end_orphan(owner: Owner) -> None:
-    """Have an engine finish the steps that are under way, and wait for its end. Raises Busy when it does not come."""
+    """Have an engine finish its current steps, and wait for its end. Raises Busy if it does not end."""
     with suppress(ProcessLookupError):
         os.kill(owner.pid, signal.SIGINT)
     end = time.monotonic() + ORPHAN_WAIT_S
@@ -176,21 +175,21 @@ def end_orphan(owner: Owner) -> None:
 
 
 def clear_way(stack: str, owners: tuple[Owner, ...], project: Path) -> None:
-    """Make sure that nobody is behind Pulumi's locks on ``stack``: then they may be removed.
+    """Make sure that Pulumi's locks on ``stack`` are left behind, so that they may be removed.
 
-    An engine that a killed driver left behind is ended in order first. Raises Busy when somebody else is at work.
+    An engine left behind by a killed driver is ended in order first. Raises Busy if another process is at work.
     """
     holders = [(owner, holder_of(owner, project)) for owner in owners]
-    at_work = [owner for owner, what in holders if what is LockHolder.HELD]
+    at_work = [owner for owner, state in holders if state is LockHolder.HELD]
     if at_work:
         now = datetime.now(UTC)
+        descriptions = ", ".join(owner.description(now) for owner in at_work)
         raise Busy(
-            f"{stack} is being changed by {', '.join(owner.told(now) for owner in at_work)}. Wait for that to end. If "
-            "that process is gone, and nobody works from that machine, have Pulumi forget the lock: "
-            f"pulumi cancel --stack {stack}. Nothing was done."
+            f"{stack} is being changed by {descriptions}. Wait for that to end. If that process is gone, and no one "
+            f"works from that machine, have Pulumi forget the lock: pulumi cancel --stack {stack}. Nothing was done."
         )
-    for owner, what in holders:
-        if what is LockHolder.ORPHANED:
+    for owner, state in holders:
+        if state is LockHolder.ORPHANED:
             end_orphan(owner)
 
 
@@ -201,12 +200,12 @@ def _is_zombie(pid: int) -> bool:
         return True
 
 
-def _by_whom(note: Mapping[str, Any]) -> str:
+def _described(note: Mapping[str, Any]) -> str:
     try:
         owner = Owner(
             user=note["user"], host=note["host"], pid=note["pid"], since=datetime.fromisoformat(note["since"])
         )
-        return f"is being changed ({note['action']}) by {owner.told(datetime.now(UTC))}"
+        return f"is being changed ({note['action']}) by {owner.description(datetime.now(UTC))}"
     except (ValueError, KeyError, TypeError):
         return "is being changed by somebody who has only just begun"
 
@@ -218,5 +217,5 @@ def _age(age: timedelta) -> str:
     for name, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= size:
             count = seconds // size
-            return f"{count} {name}{'s' * (count > 1)} ago"
-    return f"{seconds} second{'s' * (seconds != 1)} ago"
+            return f"1 {name} ago" if count == 1 else f"{count} {name}s ago"
+    return "1 second ago" if seconds == 1 else f"{seconds} seconds ago"

@@ -1,7 +1,7 @@
-"""The object store: every file that was ever rendered for a deployment, by its digest.
+"""The object store: every file rendered for a deployment, by its digest.
 
-Pulumi's state names trees by digest only. The store gives the bytes behind a digest, so that a change can be shown in
-lines of configuration and applied without rendering again, on every target.
+Pulumi's state has trees by digest only. The store has the bytes of a digest, so that a change can be shown in lines of
+configuration and applied without rendering again, on every target.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class MissingObject(ClusterwrightError):
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A folder of files named by the SHA-256 of their content; readable by their owner only, for configurations are."""
+    """A folder of files named by the SHA-256 of their content, readable by their owner only, as configurations are."""
 
     folder: Path
     _kept: set[str] = field(default_factory=set, repr=False, compare=False)
-    """What this process put here or found here: most files of a cluster are equal to another's."""
+    """Digests put or seen here by this process: most files of a cluster are equal to another device's."""
     _read: dict[str, bytes] = field(default_factory=dict, repr=False, compare=False)
-    """What this process read for trees lately, and compared with its digest."""
+    """Contents lately read for trees by this process, with their digest checked."""
 
     def put(self, content: bytes) -> str:
-        """Keeps ``content`` and returns its digest. A file is complete or absent, even after a crash of the writer.
+        """Store ``content`` and return its digest. A file is complete or absent, even after a crash of the writer.
 
-        Raises ClusterwrightError when the disk does not take it.
+        Raises ClusterwrightError if it cannot be written.
         """
         digest = hashlib.sha256(content).hexdigest()
         self._keep(digest, content)
@@ -78,18 +78,18 @@ class Store:
             raise ClusterwrightError(f"{self.folder}: cannot be written: {error.strerror}. Nothing was lost.") from None
 
     def get(self, digest: str) -> bytes:
-        """The bytes with this digest. Raises MissingObject when they are absent or damaged."""
+        """The bytes with this digest. Raises MissingObject if they are absent or damaged."""
         try:
             content = Path(self._place(digest)).read_bytes()
         except OSError:
             raise MissingObject(digest, self.folder) from None
         if hashlib.sha256(content).hexdigest() != digest:
-            self._drop_damaged()  # one of them is seldom alone, and each would end a command of its own
+            self._drop_damaged()  # damage is seldom single, and each object would end a command of its own
             raise MissingObject(digest, self.folder)
         return content
 
     def _drop_damaged(self) -> None:
-        """Remove every object whose content does not match its name: ``put`` looks at the size alone."""
+        """Remove every object with other content than its name: ``put`` checks the size alone."""
         for path in self.folder.glob("??/*"):
             digest = f"{path.parent.name}{path.name}"
             if path.name.startswith("."):
@@ -103,11 +103,11 @@ class Store:
                 self._kept.discard(digest)
 
     def lacks(self, digests: Collection[str]) -> bool:
-        """Whether an object is absent. A present one is read, and compared with its digest, only when it is needed."""
+        """Whether an object is absent. A present one is read, and its digest checked, only when it is needed."""
         return not all(os.access(self._place(digest), os.R_OK) for digest in digests)
 
     def lost_trees(self, digests: Collection[str]) -> frozenset[str]:
-        """Those of ``digests`` whose tree is absent or damaged, in part or as a whole; every file is read."""
+        """The ``digests`` of absent or damaged trees; every file is read."""
         lost: set[str] = set()
         for digest in digests:
             try:
@@ -117,7 +117,7 @@ class Store:
         return frozenset(lost)
 
     def put_tree(self, tree: DeviceTree) -> str:
-        """Keeps a device's whole tree; the digest covers paths, modes and contents, not the device's name."""
+        """Store a device's whole tree; the digest covers paths, modes and contents, not the device's name."""
         for artifact in tree:
             self._keep(artifact.sha256, artifact.content)
         return self.put(tree_listing(tree))
@@ -128,7 +128,7 @@ class Store:
         return files
 
     def put_listing(self, files: Iterable[Mapping[str, Any]]) -> str:
-        """Keeps a tree of files that are all here already, as ``listing`` gives them."""
+        """Store a listing of files already in the store, in the form of ``listing``."""
         return self.put(_listing_content(files))
 
     def get_tree(self, device: str, digest: str) -> DeviceTree:
@@ -136,29 +136,32 @@ class Store:
         return self._files(device, json.loads(self.get(digest)), [])
 
     def get_differing(self, device: str, before: str, after: str) -> tuple[DeviceTree, DeviceTree]:
-        """Files of each of two trees of ``device`` that the other lacks. Raises MissingObject.
+        """The differing files of two trees of ``device``, for each of them. Raises MissingObject.
 
-        Reads no file that both have: most of a cluster is as it was.
+        Files of both are not read: most of a cluster is unchanged.
         """
         old, new = json.loads(self.get(before)), json.loads(self.get(after))
         return self._files(device, old, new), self._files(device, new, old)
 
     def _files(self, device: str, listing: list[dict[str, Any]], other: list[dict[str, Any]]) -> DeviceTree:
+        """The files of ``listing`` that are not in ``other``."""
         file_by_path = {file["path"]: file for file in other}
-        return tuple(
-            Artifact(
+        artifacts = []
+        for file in listing:
+            if file_by_path.get(file["path"]) == file:
+                continue
+            artifact = Artifact(
                 device=device,
                 path=file["path"],
                 source=self._content(file["sha256"]),
                 kind=file["kind"],
                 mode=file["mode"],
             )
-            for file in listing
-            if file_by_path.get(file["path"]) != file
-        )
+            artifacts.append(artifact)
+        return tuple(artifacts)
 
     def _content(self, digest: str) -> bytes:
-        """As ``get``, but a file that many devices have is read once."""
+        """The bytes with this digest; a file of many devices is read once. Raises MissingObject."""
         content = self._read.get(digest)
         if content is None:
             content = self.get(digest)
@@ -169,12 +172,12 @@ class Store:
         return content
 
     def _place(self, digest: str) -> str:
-        # As text: to make a Path costs more than to ask for the file.
+        # As text: making a Path costs more than opening the file.
         return f"{self.folder}/{digest[:2]}/{digest[2:]}"
 
 
 def _create(path: str, content: bytes) -> None:
-    """A new file that only its owner reads. Raises OSError."""
+    """Write a new file, readable by its owner only. Raises OSError."""
     with open(path, "wb", buffering=0, opener=_for_owner_only) as file:
         unwritten = memoryview(content)
         while unwritten:
@@ -186,7 +189,7 @@ def _for_owner_only(path: str, flags: int) -> int:
 
 
 def tree_listing(tree: DeviceTree) -> bytes:
-    """The listing of a tree in the store, whose SHA-256 is the tree's digest."""
+    """The listing of a tree in the store; its SHA-256 is the tree's digest."""
     return _listing_content(
         {"path": artifact.path, "mode": artifact.mode, "kind": artifact.kind, "sha256": artifact.sha256}
         for artifact in tree

@@ -1,4 +1,4 @@
-"""A target: the interface of transports that carry files to devices.
+"""The interface of targets, which carry files to devices.
 
 A target gets the whole tree of each device and answers with the digest of its files afterwards. Order, batches and
 failure budgets are the caller's decision.
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 DeviceTree = tuple[Artifact, ...]
-"""Every file that one device is to have; a file that an earlier tree had and this one lacks is removed."""
+"""All files of one device; files of an earlier tree missing in this one are removed."""
 
 
 class Status(Enum):
-    """How the attempt on one device ended."""
+    """Result of the attempt on one device."""
 
     APPLIED = "applied"  # something was changed, and the device holds the wanted state
     UNCHANGED = "unchanged"  # the device held the wanted state already
@@ -32,13 +32,12 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer of one device.
+    """The result of one device.
 
     ``changed`` names changed parts (in check mode: those that would change), sorted: paths without their leading slash,
     and repaired running state as ``sysctl:net.ipv4.ip_forward`` or ``nftables:running``. ``digest`` is ``tree_digest``
-    of the device's files afterwards (in check mode: now), read back from it; "" when that is not known. ``diff`` is
-    text for people: the lines that change. ``notice`` is a warning about a success: that another machine than the
-    intended one did the work, and why.
+    of the device's files afterwards (in check mode: now), read back from it; "" if unknown. ``diff`` has the changed
+    lines as text. ``notice`` is a warning about a success: another machine than the intended one did the work.
     """
 
     status: Status
@@ -56,7 +55,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """Files of a device that a target put there: path without its leading slash -> SHA-256.
+    """Files put on a device by a target: path without its leading slash -> SHA-256.
 
     An unmanaged device holds nothing: an empty mapping.
     """
@@ -65,39 +64,39 @@ class Holding:
 
     @property
     def digest(self) -> str:
-        """Comparable with ``tree_digest``."""
+        """The digest of the files, comparable with ``tree_digest``."""
         return holding_digest(self.files)
 
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """A device that could not be read, and why."""
+    """A device that could not be read, with the reason."""
 
     message: str
 
 
 class Target(Protocol):
-    """Where trees go: a directory that stands for the devices' flash, or the devices themselves over SSH."""
+    """Receives trees: a directory in place of the devices' flash, or the devices themselves over SSH."""
 
     def apply(self, batch: Mapping[str, DeviceTree], *, check: bool = False) -> Mapping[str, Outcome]:
         """Bring each device of ``batch`` (by name) to its tree; an empty tree removes all files of the target.
 
         Each device is changed as a whole or not at all. With ``check`` nothing is changed and the outcomes have the
         pending changes. Every device of ``batch`` has an outcome; a failure of one device does not affect another.
-        Raises ClusterwrightError only when no device could be tried at all.
+        Raises ClusterwrightError only if no device could be tried at all.
         """
         ...
 
     def rename(self, names: Mapping[str, str]) -> None:
         """Move the files of devices from their former name, the key, to their new one.
 
-        No file is touched where the device itself keeps them, nor where none is there under the old name any more.
-        Raises ClusterwrightError.
+        Nothing is done for files kept by the device itself, nor without files under the old name. Raises
+        ClusterwrightError.
         """
         ...
 
     def read(self, devices: Collection[str]) -> Mapping[str, Holding | Unreachable]:
-        """Present files of each of ``devices``. Every device has an answer. Raises as ``apply`` does."""
+        """Present files of each of ``devices``, all with an answer. Raises ClusterwrightError like ``apply``."""
         ...
 
 

@@ -1,12 +1,12 @@
-"""Targets by the name that a stack's configuration gives them.
+"""Targets by their name in a stack's configuration.
 
-The modules of a target are imported when it is opened: a stack's program only names it, and starts the faster.
+The modules of a target are imported when it is opened: a stack's program only has its name, and starts faster.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 DIRECTORY, ANSIBLE = "directory", "ansible"
 TARGETS = (DIRECTORY, ANSIBLE)
 
-# Ansible takes these for templates wherever a path stands in an inventory.
+_SSH_FILES = ("private_key", "known_hosts")
+_EAPI_FILES = ("ca", "certificate", "key", "password_file")
+# Ansible takes these for templates in every path of an inventory.
 _TEMPLATE = re.compile(r"\{[{%#]")
 # OpenSSH puts values in the place of % and ${}, and takes apart at blanks and quotes (ssh_config(5), TOKENS).
 _NOT_FOR_SSH = re.compile(r"[\s%$\"'\\]|" + _TEMPLATE.pattern)
@@ -34,9 +36,9 @@ _NOT_FOR_SSH = re.compile(r"[\s%$\"'\\]|" + _TEMPLATE.pattern)
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which target, and where: ``root`` is the deployment's folder, ``access`` the file that Ansible needs.
+    """A target with its settings: ``root`` is the deployment's folder, ``access`` the access file of Ansible.
 
-    ``secrets`` says where secrets come from, ``stack`` whose configuration may hold some.
+    ``secrets`` is the file of the secrets' sources, ``stack`` the stack with secrets in its configuration.
     """
 
     name: str
@@ -46,7 +48,7 @@ class Chosen:
     stack: PulumiStack | None = None
 
     def open(self) -> Target:
-        """The target. Raises ClusterwrightError for an unknown name, and for an access file that is missing or bad."""
+        """The target. Raises ClusterwrightError for an unknown name, and for a missing or invalid access file."""
         if self.name == DIRECTORY:
             from clusterwright.deploy.directory import DirectoryTarget
 
@@ -65,7 +67,7 @@ class Chosen:
 
     @property
     def provider_settings(self) -> dict[str, str]:
-        """Settings of a stack's provider for the target: whole paths, since it runs in another folder."""
+        """Settings of a stack's provider for the target: absolute paths, since it runs in another folder."""
         settings = {"root": str(self.root.resolve()), "target": self.name}
         if self.access:
             settings["access"] = str(self.access.resolve())
@@ -74,7 +76,7 @@ class Chosen:
         return settings
 
     def of_stack(self, name: str) -> Chosen:
-        """The same target with the secrets that lie in the configuration of the stack of this name."""
+        """The target with the secrets in the configuration of the stack of this name."""
         from clusterwright.deploy.pulumi.project import pulumi_environment
         from clusterwright.deploy.secrets.sources import PulumiStack
 
@@ -82,7 +84,7 @@ class Chosen:
         return replace(self, stack=PulumiStack(root / "project", name, pulumi_environment(self.root)))
 
     def devices(self) -> Devices | None:
-        """The devices themselves, to be asked; None for a directory, which answers nothing. Raises as ``open`` does."""
+        """The devices, for queries; None for a directory. Raises ClusterwrightError like ``open``."""
         if self.name == DIRECTORY:
             return None
         from clusterwright.deploy.ansible.query import Devices
@@ -95,29 +97,28 @@ class Chosen:
         return self.name == DIRECTORY
 
     def fetch_secrets(self) -> Values:
-        """Every secret of the sources, none where no source is named. Raises ClusterwrightError."""
+        """All secrets of the sources, none without sources. Raises ClusterwrightError."""
         sources = self._sources()
         return sources.fetch(self.stack) if sources else {}
 
     def secret_versions(self) -> Mapping[str, str]:
-        """The labels of the secrets' present values, which the files of a manifest carry. Raises ClusterwrightError."""
+        """Version labels of the secrets' present values. Raises ClusterwrightError."""
         sources = self._sources()
         return sources.versions() if sources else {}
 
     def secret_version_files(self) -> Mapping[Path, str]:
-        """Inputs of ``secret_versions``, with SHA-256. Raises ClusterwrightError."""
+        """Files read by ``secret_versions``, with SHA-256. Raises ClusterwrightError."""
         sources = self._sources()
         return sources.version_files() if sources else {}
 
     def secret_variables(self) -> frozenset[str]:
-        """The environment variables that sources name; none where they cannot be read, which reading secrets tells."""
+        """Environment variables of the sources; none for unreadable sources, reported with reading the secrets."""
         sources = self._sources()
         if sources is None:
             return frozenset()
         with suppress(SpecError):
-            return frozenset(
-                source.key or source.name for source in sources.sources() if source.source == "environment"
-            )
+            in_environment = [source for source in sources.sources() if source.source == "environment"]
+            return frozenset(source.key or source.name for source in in_environment)
         return frozenset()
 
     def _sources(self) -> SecretFile | None:
@@ -128,7 +129,7 @@ class Chosen:
         return SecretFile(self.secrets, self.root / "keys")
 
     def carries(self, devices: Collection[str]) -> tuple[str, ...]:
-        """Those of ``devices`` that the target can reach, in their order. Raises as ``open`` does."""
+        """The ``devices`` in the target's reach, in their order. Raises ClusterwrightError like ``open``."""
         if self.name == DIRECTORY:
             return tuple(devices)
         access = self._access()
@@ -136,7 +137,7 @@ class Chosen:
         return tuple(device for device in devices if device in reached)
 
     def ssh_access(self) -> Access | None:
-        """The access file; None for a directory. Raises as ``open`` does."""
+        """The access file; None for a directory. Raises ClusterwrightError like ``open``."""
         return None if self.name == DIRECTORY else self._access()
 
     def _access(self) -> Access:
@@ -148,9 +149,9 @@ class Chosen:
 
 
 def read_access(path: Path) -> Access:
-    """The access file; its form is ``access.schema.json``. Raises SpecError with every mistake in it.
+    """Read an access file in the form of ``access.schema.json``. Raises SpecError with all mistakes in it.
 
-    Paths in it count from its folder, and are refused where they would arrive at ssh or Ansible as something else.
+    Paths in it are relative to its folder, and refused if ssh or Ansible would read them as something else.
     """
     from clusterwright.deploy.ansible.eapi import EapiAccess
     from clusterwright.deploy.ansible.execution import read_execution
@@ -162,25 +163,15 @@ def read_access(path: Path) -> Access:
     findings = check(document, "access")
     if findings:
         raise SpecError(findings)
-    paths = [
-        *((key, _NOT_FOR_SSH) for key in ("private_key", "known_hosts")),
-        *((f"eapi.{key}", _TEMPLATE) for key in ("ca", "certificate", "key", "password_file")),
-    ]
-    problems = [
-        finding
-        for name, wrong in paths
-        if (finding := _misread(document, path, tuple(name.split(".")), wrong)) is not None
-    ]
-    if problems:
-        raise SpecError(problems)
+    _require_plain_paths(document, path)
     data = dict(document.data)
-    for key in ("private_key", "known_hosts"):
+    for key in _SSH_FILES:
         data[key] = _beside(path, data[key])
     for key in ("exempt", "switch_overs"):
         data[key] = tuple(data.get(key, ()))
     if "eapi" in data:
         eapi = dict(data["eapi"])
-        for key in ("ca", "certificate", "key", "password_file"):
+        for key in _EAPI_FILES:
             if key in eapi:
                 eapi[key] = _beside(path, eapi[key])
         data["eapi"] = EapiAccess(**eapi)
@@ -189,22 +180,33 @@ def read_access(path: Path) -> Access:
     return Access(**data)
 
 
+def _require_plain_paths(document: Document, path: Path) -> None:
+    """Raises SpecError for paths that ssh or Ansible would read as something else."""
+    problems: list[Finding] = []
+    for key in _SSH_FILES:
+        problems.extend(_misread(document, path, (key,), _NOT_FOR_SSH))
+    for key in _EAPI_FILES:
+        problems.extend(_misread(document, path, ("eapi", key), _TEMPLATE))
+    if problems:
+        raise SpecError(problems)
+
+
 def _beside(path: Path, name: str) -> Path:
     return (path.parent / name).resolve()
 
 
-def _misread(document: Document, path: Path, key: tuple[str, ...], wrong: re.Pattern[str]) -> Finding | None:
-    """The finding for the file of ``key``, where its resolved path matches ``wrong``."""
+def _misread(document: Document, path: Path, key: tuple[str, ...], wrong: re.Pattern[str]) -> Iterator[Finding]:
+    """A finding about the file of ``key``, if its resolved path matches ``wrong``."""
     name = document.at(key)
     if name is None:
-        return None
+        return
     file = _beside(path, name)
     match = wrong.search(str(file))
     if match is None:
-        return None
+        return
     message = f"{file} has {match[0]!r} in it, which ssh or Ansible would read as something else."
     hint = "Rename the file or the folders above it, or put it into another folder and name that."
-    return Finding(
+    yield Finding(
         code=OUT_OF_BOUNDS,
         severity=Severity.ERROR,
         message=message,
@@ -216,7 +218,7 @@ def _misread(document: Document, path: Path, key: tuple[str, ...], wrong: re.Pat
 
 
 def _require_plain(folder: Path) -> None:
-    """Raises ClusterwrightError where the runs' folder would become a template in their inventories."""
+    """Raises ClusterwrightError if Ansible would read the path of the runs' folder as a template."""
     match = _TEMPLATE.search(str(folder.resolve()))
     if match is not None:
         raise ClusterwrightError(

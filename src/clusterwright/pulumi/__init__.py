@@ -1,7 +1,8 @@
-"""A layer of a cluster as a component of anybody's Pulumi program, beside whatever else that program holds.
+"""A layer of a cluster as a component for other Pulumi programs.
 
-``ClusterLayer`` registers what ``clusterwright up`` would in a stack of its own: a rack, a switch or a service machine
-is one resource, and the provider ``pulumi-resource-clusterwright``, found on the PATH, brings it onto the devices.
+``ClusterLayer`` registers the same resources as ``clusterwright up`` in a stack of its own: a rack, a switch or a
+service machine is one resource, and the provider ``pulumi-resource-clusterwright``, found on the PATH, applies it to
+the devices.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ __all__ = ["ClusterLayer"]
 class ClusterLayer(pulumi.ComponentResource):
     """A layer of the cluster in the file ``spec``: ``upper``, ``pod0``, ... (``clusterwright preview`` lists them).
 
-    ``root`` keeps the rendered files, by digest; ``target`` says how they reach devices (``directory``, or ``ansible``
-    with an ``access`` file), ``secrets`` is a file that says where secrets come from. Relative paths count from the
-    program's folder. ``upper`` is the layer above, where the same program has it: its units go first.
+    ``root`` has the rendered files, by digest; ``target`` is the transport to devices (``directory``, or ``ansible``
+    with an ``access`` file), ``secrets`` a file with the sources of secrets. Paths are relative to the program's
+    folder. ``upper`` is the layer above, if the same program has it: its units go first.
 
-    Outputs: ``units`` by name, ``devices`` (their number) and ``manifest``, the digest of all that is brought about.
-    Each unit's inputs tell policy packs what it is: cluster, pod, rack, and role, model and system by device.
+    Outputs: ``units`` by name, ``devices`` (their number) and ``manifest``, the digest of all trees. Each unit's inputs
+    describe it to policy packs: cluster, layer, kind and racks, and role and model by device.
 
-    Raises pulumi.RunError for a spec with errors, for a layer that it does not have, and where the upper layer that is
-    deployed is not the one that the pod was planned against.
+    Raises pulumi.RunError for a spec with errors, for an unknown layer, and if the deployed upper layer differs from
+    the one in the pod's plan.
     """
 
     units: Mapping[str, UnitResource]
@@ -59,7 +60,8 @@ class ClusterLayer(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("clusterwright:index:Layer", name, None, opts)
-        chosen = Chosen(target, Path(root).resolve(), Path(access).resolve() if access else None)
+        access_file = Path(access).resolve() if access else None
+        chosen = Chosen(name=target, root=Path(root).resolve(), access=access_file)
         if secrets:
             stack = PulumiStack(Path.cwd(), pulumi.get_stack())
             chosen = replace(chosen, secrets=Path(secrets).resolve(), stack=stack)
@@ -80,7 +82,7 @@ class ClusterLayer(pulumi.ComponentResource):
 
 
 def _about(plan: Plan, unit: Unit) -> dict[str, Any]:
-    """What a unit is, in words of the spec."""
+    """Properties of a unit for policy packs."""
     devices = {name: plan.by_name[name] for name in unit.devices}
     return {
         "cluster": plan.name,

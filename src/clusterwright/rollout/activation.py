@@ -1,4 +1,4 @@
-"""Whether files that are put on a switch come to anything there: where its system has no steps, they only lie there."""
+"""Refuse to send files to switches without steps to apply them: the files would have no effect there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clusterwright.switches.registry import SYSTEMS
 
 
 def require_activation(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None:
-    """Raises ClusterwrightError for switches that get files over SSH without a step that applies them.
+    """Raises ClusterwrightError for switches receiving files over SSH without a step to apply them.
 
     Steps of the access file count as such.
     """

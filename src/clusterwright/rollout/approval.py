@@ -1,8 +1,8 @@
-"""An approved preview in a file: the trees to send, the trees that it was compared with, and its signatures.
+"""An approved preview in a file: the trees to send, the present trees, and its signatures.
 
 ``up --approved`` sends the trees of the file or nothing: the manifests' digest covers every byte for every device, the
 base covers the trees of devices at the time of the preview. A signature of ``clusterwright approve`` covers both, the
-text that was shown, and the time of the signature.
+preview's text, and the time of the signature.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 LASTS = timedelta(days=7)
-"""How long a signature stands for an approval."""
+"""Validity of a signature."""
 _CLOCKS_APART = timedelta(minutes=5)
 
 
@@ -41,7 +41,7 @@ class NotApprovedError(ClusterwrightError):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One approval: who signs, ``at`` which moment (ISO 8601), and the ``signature`` over both and the preview."""
+    """One approval: the signer's ``name``, the time ``at`` (ISO 8601), and the signature over both and the preview."""
 
     name: str
     at: str
@@ -50,7 +50,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """``manifests`` are the digests by stack, ``text`` is the preview as it was shown."""
+    """An approved preview: ``manifests`` are the digests by stack, ``text`` is the preview shown."""
 
     manifest: str
     base: str
@@ -59,25 +59,24 @@ class Approved:
     signatures: tuple[Signature, ...] = ()
 
     def statement(self, name: str, at: str) -> bytes:
-        """The bytes that ``name`` signs ``at`` that moment."""
+        """The bytes signed by ``name`` at the time ``at``."""
         body = {"approves": _body(self), "name": name, "at": at}
         return json.dumps(body, sort_keys=True).encode()
 
     def signed(self, name: str, at: datetime, key: Ed25519PrivateKey) -> Approved:
-        """The same with a signature of ``name``, in place of an earlier one."""
+        """The preview with a signature of ``name``, in place of an earlier one."""
         moment = at.isoformat(timespec="seconds")
         signature = Signature(name=name, at=moment, signature=sign(key, self.statement(name, moment)))
-        others = tuple(signature for signature in self.signatures if signature.name != name)
-        return replace(self, signatures=(*others, signature))
+        other_signatures = tuple(signature for signature in self.signatures if signature.name != name)
+        return replace(self, signatures=(*other_signatures, signature))
 
     def signers(self, approvers: Iterable[Approver], at: datetime) -> tuple[str, ...]:
-        """Those of ``approvers`` whose signatures stand ``at`` that moment."""
+        """The ``approvers`` with a valid signature at the time ``at``."""
         keys = {approver.name: public_key_of(approver.key) for approver in approvers}
-        return tuple(
-            signature.name for signature in self.signatures if self._stands(signature, keys.get(signature.name), at)
-        )
+        valid = [item for item in self.signatures if self._is_valid(item, keys.get(item.name), at)]
+        return tuple(signature.name for signature in valid)
 
-    def _stands(self, signature: Signature, key: Ed25519PublicKey | None, at: datetime) -> bool:
+    def _is_valid(self, signature: Signature, key: Ed25519PublicKey | None, at: datetime) -> bool:
         try:
             age = at - datetime.fromisoformat(signature.at)
         except (ValueError, TypeError):
@@ -96,12 +95,14 @@ def save_approval(path: Path, prepared: Prepared, text: str) -> None:
 def write_approval(path: Path, approved: Approved) -> None:
     """Write the file with its signatures. Raises ClusterwrightError."""
     signatures = [asdict(signature) for signature in approved.signatures]
-    body = {**_body(approved), **({"signatures": signatures} if signatures else {})}
+    body = _body(approved)
+    if signatures:
+        body["signatures"] = signatures
     durable.replace(path, (json.dumps(body, indent=1) + "\n").encode())
 
 
 def _body(approved: Approved) -> dict[str, Any]:
-    """Everything of an approval but its signatures."""
+    """The fields of an approval without its signatures."""
     return {
         "format": _FORMAT,
         "manifest": approved.manifest,
@@ -134,21 +135,21 @@ def load_approval(path: Path) -> Approved:
 def missing_approvals(
     approved: Approved | None, policies: Iterable[RolloutPolicy], operators: Collection[str], at: datetime
 ) -> str:
-    """Whose approval is missing by one of ``policies``, "" where none is.
+    """A sentence about approvals missing by one of ``policies``; "" if none is missing.
 
-    A signature of one of ``operators``, who carry the change out, does not count: nobody approves a change of theirs.
+    Signatures of ``operators`` do not count: an operator cannot approve their own change.
     """
     for policy in policies:
-        others = [approver for approver in policy.approvers if approver.name not in operators]
-        signers = frozenset(approved.signers(others, at)) if approved is not None else frozenset[str]()
+        eligible = [approver for approver in policy.approvers if approver.name not in operators]
+        signers = frozenset(approved.signers(eligible, at)) if approved is not None else frozenset[str]()
         if policy.approvers and len(signers) < policy.approvals:
-            names = and_more([approver.name for approver in others], 5) or "nobody else"
+            names = and_more([approver.name for approver in eligible], 5) or "no one else"
             return f"{len(signers)} of {policy.approvals} approvals are there; who may give one: {names}"
     return ""
 
 
 def require_approved(approved: Approved, prepared: Prepared, store: Store) -> None:
-    """Raises NotApprovedError when something else would be sent, or devices were given something else meanwhile."""
+    """Raises NotApprovedError if other trees would be sent, or devices have got other trees since the preview."""
     wanted = {name: manifest.digest for name, manifest in prepared.manifests.items()}
     if wanted.keys() != approved.manifests.keys():
         raise NotApprovedError(

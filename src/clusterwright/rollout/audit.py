@@ -1,7 +1,7 @@
-"""The record of every rollout: operator, reason, approved preview, waves, and the answer of each device.
+"""The record of every rollout: operator, reason, approved preview, waves, and the result of each device.
 
-Lines of JSON that only grow, each chained to the one before (``clusterwright.chain``), in ``audit/rollouts.jsonl``
-under the root. A rollout's first line is written before anything is touched: one that was killed left its mark too.
+Appended lines of JSON, each chained to the one before (``clusterwright.chain``), in ``audit/rollouts.jsonl`` under the
+root. A rollout's first line is written before anything is touched, so that a killed rollout is recorded too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from typing import Any
 
 from clusterwright import __version__, chain
 from clusterwright.child_environment import child_environment
+from clusterwright.deploy.pulumi.automation import Ran
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout.approval import Signature
 from clusterwright.rollout.execution import Result, WaveResult
+from clusterwright.rollout.gates.health import Checked
 from clusterwright.rollout.gates.selection import Asked, LeftOut
 from clusterwright.rollout.stack_change import StackChange
 from clusterwright.rollout.waves import Wave
@@ -31,7 +33,7 @@ FOLDER, FILE = "audit", "rollouts.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class RecordedOverride:
-    """An override of a refusal by the policy or a proof, which its first field names."""
+    """An override of a refusal by the policy or a proof, named in the first field."""
 
     what: str
     reason: str
@@ -40,7 +42,7 @@ class RecordedOverride:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """Where a spec comes from: the commit of its repository, "" outside of one, and whether its files differ."""
+    """Origin of a spec: the commit of its repository, "" outside of one, and whether its files differ from it."""
 
     commit: str
     is_modified: bool
@@ -49,11 +51,11 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An approved update and its signers. ``text`` is the preview as it was shown, ``manifest`` the trees to be sent.
+    """An approved update and its signers. ``text`` is the preview shown, ``manifest`` the digest of the trees to send.
 
-    ``gates`` are asked between waves, those in ``left_out`` are not. ``only`` are the devices that it was about alone;
-    empty: all of the stacks. ``kept`` is the digest of the kept spec (``keep_spec``), ``manifests`` are the digests by
-    stack, ``to`` names the rollout whose spec it brings back. ``signatures`` are those of the people who approved it.
+    ``gates`` run between waves, the gates in ``left_out`` do not. ``only`` are the devices of a partial update; empty
+    for all of the stacks. ``kept`` is the digest of the kept spec (``keep_spec``), ``manifests`` are the digests by
+    stack, ``to`` names the former rollout of a rollback. ``signatures`` are those of the approvers.
     """
 
     action: str
@@ -79,7 +81,7 @@ class Approval:
 
 
 class Trail:
-    """The audit log of a root, for one rollout. Raises ClusterwrightError when the log was tampered with."""
+    """The audit log of a root, for one rollout. Raises ClusterwrightError if the log was tampered with."""
 
     def __init__(self, root: Path, rollout: str) -> None:
         self._path = path_of(root)
@@ -87,7 +89,7 @@ class Trail:
         self._head = chain.head_of(chain.read(self._path))
 
     def approved(self, approval: Approval, *, resumes: bool) -> None:
-        """Before anything is touched."""
+        """Record the approval, before anything is touched."""
         body = asdict(approval)
         body["preview"] = {"text": approval.text, "sha256": hashlib.sha256(approval.text.encode()).hexdigest()}
         del body["text"]
@@ -95,35 +97,21 @@ class Trail:
         self._append("resumed" if resumes else "started", body)
 
     def wave(self, result: WaveResult) -> None:
-        """After a wave."""
+        """Record the result of a wave."""
         devices = dict.fromkeys(result.wave.devices, "ok") | dict(result.failed)
         body: dict[str, Any] = {"wave": result.number, "layer": result.wave.layer, "is_canary": result.wave.is_canary}
         body |= {"devices": devices, "duration_s": round(result.duration_s, 3)}
-        gates = [
-            {
-                "gate": gate_result.gate,
-                "asked": gate_result.answer.asked,
-                "wrong": dict(gate_result.answer.wrong),
-                "told": list(gate_result.answer.notes),
-                "duration_s": round(gate_result.duration_s, 3),
-            }
-            for gate_result in result.checked
-        ]
-        self._append("wave", {**body, "gates": gates, "stopped": result.reason, **_warnings(result.warned)})
+        body["gates"] = [_gate_result(checked) for checked in result.checked]
+        self._append("wave", {**body, "stopped": result.reason, **_warnings(result.warned)})
 
     def stack(self, change: StackChange) -> None:
-        """After a stack was refreshed or destroyed."""
+        """Record the refresh or destruction of a stack."""
         body = asdict(change)
         self._append("stack", {**body, "duration_s": round(change.duration_s, 3)})
 
     def ended(self, result: Result) -> None:
-        """At the end, also of a rollout that failed."""
-        stacks = [
-            {"stack": ran.stack, "ok": ran.ok, "counts": dict(ran.counts), "duration_s": round(ran.duration_s, 3)}
-            | ({"reason": ran.reason} if ran.reason else {})
-            | _warnings(result.warned.get(ran.stack, {}))
-            for ran in result.stacks
-        ]
+        """Record the end of the rollout, also of a failed one."""
+        stacks = [_stack_result(ran, result.warned.get(ran.stack, {})) for ran in result.stacks]
         self._append("ended", {"end": result.end.value, "text": result.text, "stacks": stacks})
 
     def _append(self, event: str, body: Mapping[str, Any]) -> None:
@@ -134,29 +122,32 @@ class Trail:
 
 
 def path_of(root: Path) -> Path:
-    """Where the log of a root lies."""
+    """Path of the log of a root."""
     return root / FOLDER / FILE
 
 
 def who() -> tuple[str, str]:
-    """The user who runs this, with who that was before ``sudo``, and the host."""
+    """The current user, with the user before ``sudo``, and the host."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a user id without an entry in the user database
         user = str(os.getuid())
-    before = os.environ.get("SUDO_USER", "")
-    return f"{user} (sudo by {before})" if before and before != user else user, socket.gethostname()
+    sudo_user = os.environ.get("SUDO_USER", "")
+    if sudo_user and sudo_user != user:
+        user = f"{user} (sudo by {sudo_user})"
+    return user, socket.gethostname()
 
 
 def revision_of(spec: Path, files: Iterable[Path]) -> Revision:
     """The commit of the spec's folder, whether one of ``files`` differs from it, and a digest over their bytes."""
-    named = sorted({file.resolve() for file in (spec, *files)})
+    paths = sorted({file.resolve() for file in (spec, *files)})
     try:
-        digest = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in named)).hexdigest()
+        file_digests = [hashlib.sha256(path.read_bytes()).digest() for path in paths]
     except OSError as error:
         raise ClusterwrightError(f"{error.filename}: {error.strerror}") from None
+    digest = hashlib.sha256(b"".join(file_digests)).hexdigest()
     commit = _git(spec.resolve().parent, "rev-parse", "HEAD")
-    differs = bool(commit and _git(spec.resolve().parent, "status", "--porcelain", "--", *map(str, named)))
+    differs = bool(commit and _git(spec.resolve().parent, "status", "--porcelain", "--", *map(str, paths)))
     return Revision(commit, differs, digest)
 
 
@@ -172,6 +163,24 @@ def _git(folder: Path, *arguments: str) -> str:
     except OSError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _gate_result(checked: Checked) -> dict[str, Any]:
+    return {
+        "gate": checked.gate,
+        "asked": checked.answer.asked,
+        "wrong": dict(checked.answer.wrong),
+        "told": list(checked.answer.notes),
+        "duration_s": round(checked.duration_s, 3),
+    }
+
+
+def _stack_result(ran: Ran, warned: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    body: dict[str, Any] = {"stack": ran.stack, "ok": ran.ok, "counts": dict(ran.counts)}
+    body["duration_s"] = round(ran.duration_s, 3)
+    if ran.reason:
+        body["reason"] = ran.reason
+    return {**body, **_warnings(warned)}
 
 
 def _warnings(warned: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:

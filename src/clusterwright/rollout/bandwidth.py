@@ -1,8 +1,8 @@
-"""Remaining bandwidth of racks while some devices are down.
+"""Remaining bandwidth of racks with some devices down.
 
-A bottom switch reaches the top with ``min(1, sum of its parents' shares weighted by Gb/s / what it had)`` when every
-switch spreads over its remaining uplinks. ECMP does that; a routing engine that knows of the loss does no worse. A rack
-keeps the mean of the switches that its devices' NICs are cabled to, weighted by their Gb/s.
+A bottom switch reaches the top with ``min(1, sum of its parents' shares weighted by Gb/s / its former Gb/s)`` if every
+switch spreads over its remaining uplinks. ECMP does that; a routing engine aware of the loss does no worse. A rack
+keeps the mean of the switches at its devices' NICs, weighted by their Gb/s.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SharedLinks:
-    """Links of some ends below, each with the index of its far end above and its Gb/s.
+    """Links of lower ends, each with the index of its upper end and its Gb/s.
 
     ``whole`` is the Gb/s of each end's links together, 0 for ends without any; ``heads`` are the far ends, each once.
     """
@@ -35,22 +35,22 @@ class SharedLinks:
 
     @classmethod
     def of(cls, end: Sequence[int], above: Sequence[int], gbps: Sequence[float], ends: int) -> SharedLinks:
-        """The links between pairs of ``end`` (0 to ``ends`` - 1) and ``above``."""
+        """Links between pairs of ``end`` (0 to ``ends`` - 1) and ``above``."""
         low, high, weights = np.array(end, int), np.array(above, int), np.array(gbps, float)
         return cls(low, high, weights, np.bincount(low, weights, ends).astype(np.float64), np.unique(high))
 
     def kept(self, share: Reals, otherwise: Reals) -> Reals:
-        """The share that each end keeps when the ends above keep ``share``; ``otherwise`` where it has no links."""
+        """Remaining share of each lower end by the ``share`` of upper ends; ``otherwise`` for ends without links."""
         if (share[self.heads] == 1).all():  # most changes take nothing away above some tier
             return np.where(self.whole > 0, 1.0, otherwise)
-        left = np.bincount(self.end, self.gbps * share[self.above], len(self.whole))
-        return np.divide(left, self.whole, out=otherwise.copy(), where=self.whole > 0)
+        remaining_gbps = np.bincount(self.end, self.gbps * share[self.above], len(self.whole))
+        return np.divide(remaining_gbps, self.whole, out=otherwise.copy(), where=self.whole > 0)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FabricWays:
-    """The ways of one fabric over its switches by index: ``tiers`` from switch to switch, by the tier of their upper
-    end and top first, and ``hosts`` from each rack to the switches that its devices' NICs hang on."""
+    """Paths of one fabric over its switches by index: ``tiers`` from switch to switch, by the tier of their upper
+    end and top first, and ``hosts`` from each rack to the switches at its devices' NICs."""
 
     name: str
     switches: Mapping[str, int]
@@ -58,7 +58,7 @@ class FabricWays:
     hosts: SharedLinks
 
     def shares(self, down: Collection[str]) -> Reals:
-        """The share of its uplinks that each rack keeps, 0 to 1, when ``down`` are; 1 for racks not attached."""
+        """Remaining share of each rack's uplinks, 0 to 1, with ``down`` devices; 1 for racks not attached."""
         is_up = np.ones(len(self.switches))
         is_up[[self.switches[name] for name in down if name in self.switches]] = 0
         share = is_up
@@ -69,15 +69,15 @@ class FabricWays:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RackWays:
-    """All fabrics' ways, over the same racks: their names, each with its index."""
+    """Paths of all fabrics over the same ``racks``, each with its index."""
 
     racks: Mapping[str, int]
     fabrics: tuple[FabricWays, ...]
 
     def worst(self, down: Collection[str], aside: Collection[str] = ()) -> tuple[float, str, str]:
-        """The least share that a rack keeps when ``down`` are, that rack and the fabric; racks ``aside`` don't count.
+        """Least remaining share of a rack with ``down`` devices, the rack and the fabric, except of racks ``aside``.
 
-        (1.0, "", "") when nothing is lost.
+        (1.0, "", "") if nothing is lost.
         """
         worst = (1.0, "", "")
         skipped = [self.racks[rack] for rack in aside if rack in self.racks]
@@ -86,13 +86,15 @@ class RackWays:
                 continue
             shares = fabric.shares(down)
             shares[skipped] = 1.0
-            at = int(shares.argmin()) if len(shares) else -1
-            if at >= 0 and shares[at] < worst[0]:
-                worst = (float(shares[at]), [*self.racks][at], fabric.name)
+            if not len(shares):
+                continue
+            index = int(shares.argmin())
+            if shares[index] < worst[0]:
+                worst = (float(shares[index]), [*self.racks][index], fabric.name)
         return worst
 
     def losers(self, down: Collection[str]) -> Mapping[str, float]:
-        """The racks that keep less than everything when ``down`` are, with the least share over the fabrics."""
+        """Racks with less than full bandwidth with ``down`` devices, each with its least share over the fabrics."""
         least = np.ones(len(self.racks))
         for fabric in self.fabrics:
             if not fabric.switches.keys().isdisjoint(down):
@@ -101,16 +103,15 @@ class RackWays:
 
 
 def ways_of(plan: Plan) -> RackWays:
-    """The ways from every rack with nodes to the top of every fabric, over the cables that are in service."""
+    """Paths from every rack with nodes to the top of every fabric, over the cables in service."""
     names = dict.fromkeys(device.rack for device in plan.devices if device.kind == "node" and device.rack)
     racks = {rack: index for index, rack in enumerate(names)}
     cables: dict[str, list[Cable]] = defaultdict(list)
     for cable in plan.cables:
         if cable.in_service:
             cables[cable.fabric].append(cable)
-    return RackWays(
-        racks, tuple(_fabric_ways(plan, name, fabric_cables, racks) for name, fabric_cables in cables.items())
-    )
+    fabrics = [_fabric_ways(plan, name, fabric_cables, racks) for name, fabric_cables in cables.items()]
+    return RackWays(racks, tuple(fabrics))
 
 
 def _fabric_ways(plan: Plan, fabric: str, cables: list[Cable], racks: Mapping[str, int]) -> FabricWays:
@@ -126,17 +127,19 @@ def _fabric_ways(plan: Plan, fabric: str, cables: list[Cable], racks: Mapping[st
     for cable in between:
         by_tier[cable.tier].append(cable)
 
-    def links(of: list[Cable], ends: list[int], count: int) -> SharedLinks:
-        return SharedLinks.of(
-            ends, [switches[cable.b.device] for cable in of], [cable.speed_gbps for cable in of], count
-        )
+    def links(linked_cables: list[Cable], lower_ends: list[int], count: int) -> SharedLinks:
+        upper_ends = [switches[cable.b.device] for cable in linked_cables]
+        gbps = [cable.speed_gbps for cable in linked_cables]
+        return SharedLinks.of(lower_ends, upper_ends, gbps, count)
 
+    tiers = []
+    for _, tier_cables in sorted(by_tier.items(), reverse=True):
+        lower_switches = [switches[cable.a.device] for cable in tier_cables]
+        tiers.append(links(tier_cables, lower_switches, len(switches)))
+    attached_racks = [racks[plan.by_name[cable.a.device].rack] for cable in attached]
     return FabricWays(
         name=fabric,
         switches=switches,
-        tiers=tuple(
-            links(of, [switches[cable.a.device] for cable in of], len(switches))
-            for _, of in sorted(by_tier.items(), reverse=True)
-        ),
-        hosts=links(attached, [racks[plan.by_name[cable.a.device].rack] for cable in attached], len(racks)),
+        tiers=tuple(tiers),
+        hosts=links(attached, attached_racks, len(racks)),
     )

@@ -24,13 +24,14 @@ def consequences_of(device: Device, before: DeviceTree, after: DeviceTree) -> tu
     effects = linux.on_node if device.kind == "node" else _effects_on_switch(paths)
     consequences: dict[Consequence, None] = {}
     for path, was, will in _changed(before, after):
-        # A file whose mode alone differs, or whose text reads the same, does nothing to the running system.
-        consequences |= dict.fromkeys(effects(path, _content(was), _content(will)) or (Consequence(Effect.LIVE, ""),))
+        # A change of the mode alone, or one that leaves the text's meaning, has no effect on the running system.
+        path_consequences = effects(path, _content(was), _content(will))
+        consequences.update(dict.fromkeys(path_consequences or (Consequence(Effect.LIVE, ""),)))
     return tuple(consequences)
 
 
 def _effects_on_switch(paths: set[str]) -> Effects:
-    """The effects of the system whose file is there; a system without any restarts for every file."""
+    """The effects of the system with a file among ``paths``; a system without effects restarts for every file."""
     for platform in SYSTEMS.values():
         if isinstance(platform.effects, Unsupported):
             continue

@@ -1,7 +1,7 @@
-"""The last whole deployment of a stack: the spec, with every file it builds on, and each device's tree.
+"""The last complete update of a stack: its spec, with every file that it reads, and each device's tree.
 
 Digests of devices only show that a file changes. The spec of the last complete update is kept in the object store, so
-that its plan can be built again and compared with today's.
+that its plan can be built again and compared with the present one.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Deployed:
 def keep_spec(
     store: Store, spec: ClusterSpec, read: ReadFiles | None = None, instead: Mapping[str, bytes] | None = None
 ) -> str:
-    """Puts every file that the spec is read from into the store; the digest to find them by.
+    """Store every file of the spec, and return the digest of their listing.
 
     To be called before anything is touched: an edit of the spec during a rollout belongs to the next one. ``read`` has
-    the digests of the files as they were parsed. Raises ClusterwrightError where a file differs from them by now.
-    ``instead`` has the contents of files that are not on disk, by their absolute names.
+    the digests of the parsed files. Raises ClusterwrightError if a file differs from them by now. ``instead`` has
+    contents to use in place of the files on disk, by their absolute names.
     """
     files = sorted(_files(spec))
     digests_read = {os.path.normpath(path): digests for path, digests in (read or {}).items()}
@@ -59,8 +59,8 @@ def keep_spec(
     edited = instead or {}
     contents = {name: edited[name] if name in edited else Path(name).read_bytes() for name in files}
     for name, content in contents.items():
-        known = digests_read.get(name, frozenset())
-        if known and hashlib.sha256(content).hexdigest() not in known:
+        parsed_digests = digests_read.get(name, frozenset())
+        if parsed_digests and hashlib.sha256(content).hexdigest() not in parsed_digests:
             raise ClusterwrightError(
                 f"{name} was edited while it was read. Nothing was touched: run the command again."
             )
@@ -73,7 +73,7 @@ def keep_spec(
 
 @contextmanager
 def kept_spec(store: Store, digest: str) -> Iterator[Path]:
-    """The path of a kept spec, for as long as the block lasts. Raises MissingObject when the store lacks a file."""
+    """The path of a kept spec, for as long as the block lasts. Raises MissingObject if the store lacks a file."""
     listing = json.loads(store.get(digest))
     with tempfile.TemporaryDirectory(prefix="clusterwright-") as top:
         for name, content in listing["files"].items():
@@ -84,13 +84,13 @@ def kept_spec(store: Store, digest: str) -> Iterator[Path]:
 
 
 def kept_plan(store: Store, digest: str) -> Plan:
-    """The plan of a kept spec, as this program builds it. Raises ClusterwrightError when it no longer can."""
+    """The plan of a kept spec. Raises ClusterwrightError if this version cannot build it."""
     with kept_spec(store, digest) as path:
         return lint_and_plan(path)[1]
 
 
 def record(root: Path, stack: Stack, spec: str, trees: Mapping[str, str]) -> None:
-    """Notes that every device of ``stack`` now holds the tree of ``trees`` that the spec asks for, kept as ``spec``.
+    """Record that every device of ``stack`` now holds its tree of the spec kept as ``spec``.
 
     To be called after an update of the whole stack succeeded. The file is complete or the previous one, also after a
     crash.
@@ -101,9 +101,9 @@ def record(root: Path, stack: Stack, spec: str, trees: Mapping[str, str]) -> Non
 
 
 def record_devices(root: Path, stack: Stack, trees: Mapping[str, str]) -> None:
-    """Notes that some devices of ``stack`` hold other trees than the last complete update gave them.
+    """Record that some devices of ``stack`` hold other trees than after the last complete update.
 
-    Nothing is noted of a stack that had none.
+    A stack without a complete update is skipped.
     """
     before = recorded(root, (stack,)).get(stack.name)
     if before is not None:
@@ -112,9 +112,9 @@ def record_devices(root: Path, stack: Stack, trees: Mapping[str, str]) -> None:
 
 
 def record_spec(root: Path, stacks: Iterable[Stack], before: str, after: str) -> None:
-    """Notes that stacks which hold the spec kept as ``before`` hold the one kept as ``after``.
+    """Record that stacks with the spec kept as ``before`` hold the one kept as ``after``.
 
-    For an edit of which every device that changes by it is known, and has taken its change.
+    For an edit with all of its changed devices known and updated.
     """
     for name, deployed in recorded(root, stacks).items():
         if deployed.spec == before:
@@ -122,12 +122,12 @@ def record_spec(root: Path, stacks: Iterable[Stack], before: str, after: str) ->
 
 
 def forget(root: Path, stack: Stack) -> None:
-    """Drops the note about a stack that was destroyed."""
+    """Remove the record of a destroyed stack."""
     (root / FOLDER / f"{stack.name}.json").unlink(missing_ok=True)
 
 
 def recorded(root: Path, stacks: Iterable[Stack]) -> Mapping[str, Deployed]:
-    """The notes about those of ``stacks`` that have one, by the stack's name. Raises ClusterwrightError."""
+    """Records of ``stacks``, by the stack's name, as far as there are any. Raises ClusterwrightError."""
     notes: dict[str, Deployed] = {}
     for stack in stacks:
         file = root / FOLDER / f"{stack.name}.json"
@@ -145,12 +145,12 @@ def recorded(root: Path, stacks: Iterable[Stack]) -> Mapping[str, Deployed]:
 
 
 def programs(root: Path) -> frozenset[str]:
-    """Versions of this program that deployed the stacks; a note that is damaged has none."""
+    """Versions of this program at the stacks' last updates, without damaged records."""
     return _noted(root, "program")
 
 
 def specs_in_force(root: Path) -> frozenset[str]:
-    """The digests of the specs that stacks were brought to last; a note that is damaged has none."""
+    """Digests of the specs at the stacks' last updates, without damaged records."""
     return _noted(root, "spec")
 
 
@@ -163,9 +163,9 @@ def _noted(root: Path, key: str) -> frozenset[str]:
 
 
 def in_force(deployed: Mapping[str, Deployed], held: Mapping[str, str]) -> Deployed | None:
-    """The spec that most of the recorded devices hold; its ``trees`` are those of every stack. None without a note.
+    """The spec on most of the recorded devices; its ``trees`` are those of every stack. None without a record.
 
-    ``held`` maps devices to the trees that they were given last, which an update that failed has moved on.
+    ``held`` maps devices to their last trees, which may be newer than the record after a failed update.
     """
     if not deployed:
         return None
@@ -181,7 +181,7 @@ def in_force(deployed: Mapping[str, Deployed], held: Mapping[str, str]) -> Deplo
 
 
 def _files(spec: ClusterSpec) -> frozenset[str]:
-    """Every file that loading ``spec`` reads, except the program's own."""
+    """Files read by loading ``spec``, except the program's own."""
     with noting_reads() as noted:
         load_spec(spec.document.file)
     files = (path for path, digests in noted.items() if ABSENT not in digests and not is_of_installation(path))

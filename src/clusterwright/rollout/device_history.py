@@ -1,4 +1,4 @@
-"""History of one device, rollout by rollout, by the record: its trees, its answers, and who changed it."""
+"""History of one device, rollout by rollout, from the record: its trees, its results, and the operators."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _GONE = ("removed", "gone")
 
 @dataclass(frozen=True, slots=True)
 class DeviceEvent:
-    """Something that happened to a device.
+    """An event in the history of a device.
 
     ``result`` is ``ok``, the reason of a failure, or the finding of a refresh or a removal. ``tree`` is the digest of
-    its tree from then on, "" where that is not known or empty; ``program`` the version that wrote the line.
+    its tree from then on, "" for an unknown or empty one; ``program`` the version of the program then.
     """
 
     at: str
@@ -55,9 +55,9 @@ def _events(entries: Iterable[Mapping[str, Any]], store: Store, device: str) -> 
             approval, trees = entry, _trees(entry, store, device)
             continue
         for stack, result in _results(entry, device, trees):
-            tree = trees.get(stack, "") if result == OK else _left(result, held)
+            tree = trees.get(stack, "") if result == OK else _remaining_tree(result, held)
             if entry["event"] == "ended" and tree == held:
-                continue  # the whole stack was gone through, and this device had all of it
+                continue  # the whole stack was updated, and this device had its tree already
             held = tree
             yield DeviceEvent(
                 at=entry["at"],
@@ -74,7 +74,7 @@ def _events(entries: Iterable[Mapping[str, Any]], store: Store, device: str) -> 
 
 
 def _results(entry: Mapping[str, Any], device: str, trees: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The stack of an entry, and its result for the device, where it has one."""
+    """The stack of an entry and its result for the device; none for an entry without the device."""
     match entry["event"]:
         case "wave" if device in entry["devices"]:
             yield next(iter(trees), ""), entry["devices"][device]
@@ -87,7 +87,7 @@ def _results(entry: Mapping[str, Any], device: str, trees: Mapping[str, str]) ->
 
 
 def _trees(approval: Mapping[str, Any], store: Store, device: str) -> dict[str, str]:
-    """The device's trees in an approved update, by its stack; empty where record or store lack them."""
+    """The device's trees in an approved update, by its stack; empty if the record or the store lacks them."""
     tree_by_stack: dict[str, str] = {}
     for stack, digest in approval.get("manifests", {}).items():
         try:
@@ -99,8 +99,8 @@ def _trees(approval: Mapping[str, Any], store: Store, device: str) -> dict[str, 
     return tree_by_stack
 
 
-def _left(result: str, held: str) -> str:
-    """The tree of a device after a result that is not ok: a failed one keeps its former one."""
+def _remaining_tree(result: str, held: str) -> str:
+    """The tree of a device after another result than ok: a failed device keeps its former tree."""
     if result in _GONE or result == "differs":
         return ""
     return held

@@ -1,6 +1,6 @@
-"""Disturbance by a rollout while it lasts: links, racks' bandwidth and jobs, wave by wave.
+"""Disturbance during a rollout: links, racks' bandwidth and jobs, wave by wave.
 
-Bandwidth is computed as in ``bandwidth``; a device that takes its change while it runs disturbs no other.
+Bandwidth is computed as in ``bandwidth``; a device taking its change while it runs disturbs no other.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ AFTERWARDS = 0  # of waves, which count from 1
 
 @dataclass(frozen=True, slots=True)
 class WaveImpact:
-    """One wave, ``number`` from 1: ``away`` are the devices that restart or boot while it lasts.
+    """One wave, ``number`` from 1: ``away`` are the devices restarting or booting in it.
 
-    ``links`` counts the cables in service that are down with them, by fabric. ``losers`` maps racks that lose
-    bandwidth to their remaining share, 0 to 1; racks that change themselves are not among them. ``cut`` are those of
-    them whose own switch is away.
+    ``links`` is the number of cables in service at them, by fabric. ``losers`` maps racks with less bandwidth to their
+    remaining share, 0 to 1, except for racks changed in the wave. ``cut`` are changed racks with a switch of their own
+    away.
     """
 
     number: int
@@ -40,11 +40,11 @@ class WaveImpact:
 
 @dataclass(frozen=True, slots=True)
 class JobImpact:
-    """A job that meets the change.
+    """A job on the cluster during the change.
 
-    ``booting`` are its nodes that boot anew, ``interrupted`` those whose interfaces are set up anew, ``cut`` those that
-    lose every way on some fabric, ``slowed`` those whose rack keeps only a part of its way; ``least`` is the least
-    part, in the wave of number ``worst_wave`` or, where that is AFTERWARDS, for as long as devices stay drained.
+    ``booting`` are its rebooted nodes, ``interrupted`` nodes with their interfaces set up anew, ``cut`` nodes without
+    any path on some fabric, ``slowed`` nodes in racks with less bandwidth; ``least`` is the least remaining share, in
+    the wave ``worst_wave`` or, if that is AFTERWARDS, for as long as devices stay drained.
     """
 
     job: RunningJob
@@ -58,11 +58,11 @@ class JobImpact:
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """Everything that the change takes.
+    """All effects of the change on links, racks and jobs.
 
-    ``standing`` maps racks to their remaining share afterwards, for as long as devices stay drained, where that is less
-    than before. ``untouched`` are jobs without any effect. ``notes`` name missing information. ``partitions`` are those
-    that nodes lose, with every connection in them.
+    ``standing`` maps racks with less bandwidth afterwards, while devices stay drained, to their remaining share.
+    ``untouched`` are jobs without any effect. ``notes`` name missing information. ``partitions`` are lost by nodes,
+    with every connection in them.
     """
 
     waves: tuple[WaveImpact, ...]
@@ -74,7 +74,7 @@ class Disturbance:
 
     @property
     def is_none(self) -> bool:
-        """True when every device takes its change while it runs, nothing has less, and no job loses a node."""
+        """Whether every device takes its change while it runs, without less bandwidth and without effects on jobs."""
         keeps_all = not self.standing and not self.partitions and not self.jobs
         return keeps_all and not any(impact.away for impact in self.waves)
 
@@ -88,34 +88,45 @@ def disturbance(
     notes: tuple[str, ...],
     first: int = 1,
 ) -> Disturbance:
-    """The disturbance by ``waves``, on the plan that runs (the first of ``plans``; today's where none is known).
+    """The disturbance by ``waves`` on the deployed plan: the first of ``plans``, or the second if that is None.
 
-    ``first`` is the number of the first one.
+    ``first`` is the number of the first wave.
     """
     before, after = plans
-    runs = before if before is not None else after
-    ways = ways_of(runs)
-    drained = frozenset(device.name for device in runs.devices if device.kind == "switch" and device.state != "active")
-    impacts = tuple(
-        _impact(runs, ways, number, wave=wave, effects=effects, drained=drained)
+    deployed = before if before is not None else after
+    ways = ways_of(deployed)
+    switches = [device for device in deployed.devices if device.kind == "switch"]
+    drained = frozenset(switch.name for switch in switches if switch.state != "active")
+    impacts = [
+        _impact(deployed, ways, number, wave=wave, effects=effects, drained=drained)
         for number, wave in enumerate(waves, first)
-    )
+    ]
     standing = kept_after(before, after) if before is not None else {}
     partitions = lost_partitions(before, after) if before is not None else ()
-    parted = _leaving(before, after) if before is not None else frozenset()
+    disconnected = _leaving(before, after) if before is not None else frozenset()
     for loss in partitions:
         if loss.ends_jobs:
-            parted |= frozenset(loss.nodes)
-    outlooks = [_job(runs, job, impacts, effects=effects, standing=standing, parted=parted) for job in jobs]
-    met = tuple(job for job in outlooks if job.booting or job.interrupted or job.cut or job.slowed)
-    untouched = tuple(outlook.job for outlook in outlooks if outlook not in met)
+            disconnected |= frozenset(loss.nodes)
+    affected: list[JobImpact] = []
+    untouched: list[RunningJob] = []
+    for job in jobs:
+        impact = _job(deployed, job, impacts, effects=effects, standing=standing, disconnected=disconnected)
+        if impact.booting or impact.interrupted or impact.cut or impact.slowed:
+            affected.append(impact)
+        else:
+            untouched.append(job)
     return Disturbance(
-        waves=impacts, standing=standing, jobs=met, untouched=untouched, notes=notes, partitions=partitions
+        waves=tuple(impacts),
+        standing=standing,
+        jobs=tuple(affected),
+        untouched=tuple(untouched),
+        notes=notes,
+        partitions=partitions,
     )
 
 
 def _leaving(before: Plan, after: Plan) -> frozenset[str]:
-    """The devices that go out of service: their ports are shut, also under running jobs."""
+    """Devices going out of service: their ports are shut, also under running jobs."""
     states = {device.name: device.state for device in before.devices}
     gone = (device.name for device in after.devices if device.state == OUT_OF_SERVICE)
     return frozenset(name for name in gone if states.get(name, OUT_OF_SERVICE) != OUT_OF_SERVICE)
@@ -130,17 +141,13 @@ def _impact(
         for cable in plan.cables_of.get(name, ()):
             if cable.in_service:
                 cables[cable.a.device, cable.a.port] = cable.fabric
-    gone = {*away, *drained} if away else set()
-    usual = ways.losers(drained) if away and drained else {}
-    losers = {
-        rack: share
-        for rack, share in ways.losers(gone).items()
-        if rack not in wave.disturbed and share < usual.get(rack, 1.0)
-    }
-    switches = {
-        plan.by_name[name].rack for name in away if name in plan.by_name and plan.by_name[name].kind == "switch"
-    }
-    cut = tuple(rack for rack in wave.disturbed if rack in switches)
+    down = {*away, *drained} if away else set()
+    usual_shares = ways.losers(drained) if away and drained else {}
+    other_racks = {rack: share for rack, share in ways.losers(down).items() if rack not in wave.disturbed}
+    losers = {rack: share for rack, share in other_racks.items() if share < usual_shares.get(rack, 1.0)}
+    devices_away = [plan.by_name[name] for name in away if name in plan.by_name]
+    racks_of_switches = {device.rack for device in devices_away if device.kind == "switch"}
+    cut = tuple(rack for rack in wave.disturbed if rack in racks_of_switches)
     return WaveImpact(
         number=number,
         wave=wave,
@@ -158,16 +165,16 @@ def _job(
     *,
     effects: Mapping[str, Effect],
     standing: Mapping[str, float],
-    parted: Collection[str],
+    disconnected: Collection[str],
 ) -> JobImpact:
     racks = {name: plan.by_name[name].rack for name in job.nodes if name in plan.by_name}
     booting = tuple(sorted(name for name in job.nodes if effects.get(name, Effect.LIVE) is Effect.REBOOT))
     interrupted = tuple(sorted(name for name in job.nodes if effects.get(name, Effect.LIVE) is Effect.RESTART))
-    cut = {name for name in job.nodes if name in parted}
+    cut = {name for name in job.nodes if name in disconnected}
     slowed: set[str] = set()
     least, worst = 1.0, 0
-    away = [(impact.number, impact.cut, impact.losers) for impact in impacts if impact.away]
-    for number, racks_cut, shares in (*away, (AFTERWARDS, (), standing)):
+    phases = [(impact.number, impact.cut, impact.losers) for impact in impacts if impact.away]
+    for number, racks_cut, shares in (*phases, (AFTERWARDS, (), standing)):
         cut |= {name for name, rack in racks.items() if rack in racks_cut and name not in booting}
         cut |= {name for name, rack in racks.items() if shares.get(rack, 1.0) == 0}
         slower = {name for name, rack in racks.items() if 0 < shares.get(rack, 1.0) < 1}

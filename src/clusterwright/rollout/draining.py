@@ -1,8 +1,8 @@
-"""The devices whose files change by an exception: the one concerned, those beside it, and those that manage it.
+"""Devices with changed files after an exception: the device concerned, its neighbours, and its managers.
 
-Rendered twice, without the exception and with it, are the devices that can know it by name: itself, the other ends of
-its cables, the machines of services, and the hosts of subnet managers. A machine of services is known to all.
-``tests/rollout/test_draining.py`` compares that with rendering everything.
+Only devices with the name of the concerned one in their files are rendered without the exception and with it: itself,
+the other ends of its cables, the machines of services, and the hosts of subnet managers. A machine of services is in
+the files of all. ``tests/rollout/test_draining.py`` compares that with rendering everything.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from clusterwright.plan.model import Plan
 
 
 def devices_changed(before: Plan, after: Plan, devices: Iterable[str]) -> tuple[str, ...]:
-    """The devices whose files differ between two plans that an exception about ``devices`` sets apart, in order."""
+    """Devices with different files in two plans, in order; the plans differ in an exception about ``devices``."""
     concerned: set[str] = set()
     for device in devices:
         concerned.update(_concerned(before, device))
@@ -40,6 +40,6 @@ def _concerned(plan: Plan, device: str) -> Iterator[str]:
 
 
 def _files(plan: Plan, device: str, concerned: Collection[str]) -> frozenset[tuple[str, int, str]]:
-    """A device's files, without the archives that a boot server keeps for nodes which are not concerned."""
+    """A device's files, without a boot server's archives for other nodes than the ``concerned`` ones."""
     files = Rendering(plan).for_nodes(device, concerned)
     return frozenset((file.path, file.mode, file.sha256) for file in files)

@@ -1,6 +1,6 @@
-"""Running configuration of a device that differs from its tree, as far as its answer to a trial shows.
+"""Reconstruct the running files of a drifted device from the answer to a trial.
 
-A trial answers with the lines that would change. Taken back from the file that is wanted, they are the file that runs.
+A trial answers with the lines that would change. Reverting them in the rendered file yields the running file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _HUNK = re.compile(r"\s*@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 @dataclass(frozen=True, slots=True)
 class _Hunk:
-    """Lines of one place from line ``start`` on: those of the rendered file (``wanted``) and those that run."""
+    """Lines from line ``start`` on: those of the rendered file (``wanted``) and the running ones."""
 
     start: int
     wanted: tuple[str, ...]
@@ -25,7 +25,7 @@ class _Hunk:
 
 
 def running_tree(wanted: DeviceTree, outcome: Outcome) -> DeviceTree:
-    """The files that run now: those that are as wanted, and those whose lines the answer names."""
+    """The running files: those equal to the rendered ones, and those with their differing lines in the answer."""
     if not outcome.ok:
         return ()
     touched = [artifact for artifact in wanted if artifact.path in outcome.changed]
@@ -47,13 +47,13 @@ def running_tree(wanted: DeviceTree, outcome: Outcome) -> DeviceTree:
 
 
 def _lines_about(path: str, diff: str, *, is_alone: bool) -> Iterator[str]:
-    """The lines of a diff that are about one file; all of them where no other differs."""
+    """Lines of a diff about one file; all of them if no other file differs."""
     is_about = is_alone
     for line in diff.splitlines():
         if line.startswith("--- "):
             is_about = is_alone
-        elif named := re.match(r"(?:\+\+\+ /?|~ )(\S+)", line):
-            is_about = is_alone or named[1] == path
+        elif header := re.match(r"(?:\+\+\+ /?|~ )(\S+)", line):
+            is_about = is_alone or header[1] == path
         elif is_about:
             yield line
 
@@ -69,24 +69,25 @@ def _hunks(lines: Iterable[str]) -> Iterator[_Hunk]:
             start, indent = int(head[1]), len(line) - len(line.lstrip())
             wanted, runs = [], []
         elif start:
-            mark, text = line[indent : indent + 1], line[indent + 1 :]
+            mark, content = line[indent : indent + 1], line[indent + 1 :]
             if mark in (" ", "+", ""):
-                wanted.append(text)
+                wanted.append(content)
             if mark in (" ", "-", ""):
-                runs.append(text)
+                runs.append(content)
 
 
 def _undone(text: str, hunks: Sequence[_Hunk]) -> str | None:
-    """The text before a diff; None where its lines do not stand where the diff says, or nowhere else alone."""
+    """The text before a diff; None if its lines are neither at their line numbers nor at exactly one other place."""
     if not hunks:
         return None
     lines = text.splitlines()
     for hunk in reversed(hunks):
         length = len(hunk.wanted)
-        places = [at for at in range(len(lines) - length + 1) if tuple(lines[at : at + length]) == hunk.wanted]
-        if hunk.start - 1 in places:
-            places = [hunk.start - 1]
-        if len(places) != 1:
+        starts = range(len(lines) - length + 1)
+        matches = [start for start in starts if tuple(lines[start : start + length]) == hunk.wanted]
+        if hunk.start - 1 in matches:
+            matches = [hunk.start - 1]
+        if len(matches) != 1:
             return None
-        lines[places[0] : places[0] + length] = hunk.runs
+        lines[matches[0] : matches[0] + length] = hunk.runs
     return "\n".join(lines) + "\n"

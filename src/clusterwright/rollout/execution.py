@@ -1,9 +1,8 @@
-"""Carrying an update out: wave by wave where devices run, a whole stack at a time where nothing runs yet.
+"""Carry out an update: wave by wave on running devices, a whole stack at a time if nothing runs yet.
 
-After each wave its devices are asked whether they are well; more that are not than the failure budget allows stop the
-rollout, and finished waves stay recorded. Devices within the budget that did not take their trees are tried once more,
-in waves of their own. The last step over every stack covers the rest: new stacks, and devices that the spec no longer
-has.
+After each wave its devices are checked; more failures than the budget allows stop the rollout, and finished waves stay
+recorded. Failed devices within the budget without their trees are tried once more, in waves of their own. The last
+step over every stack covers the rest: new stacks, and devices no longer in the spec.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from clusterwright.rollout.prepare import Prepared
 from clusterwright.rollout.stack_change import UnitReports
 from clusterwright.rollout.waves import Wave
 
-_MOST_NOTES = 5  # of a gate that are printed; the record has all
+_MOST_NOTES = 5  # printed notes of a gate; the record has all
 
 
 class UpdateEnd(Enum):
-    """How an update ended."""
+    """End of an update."""
 
     DONE = "done"
     PAUSED = "paused"
@@ -45,10 +44,10 @@ class UpdateEnd(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WaveResult:
-    """One wave: ``failed`` are the devices that did not take their tree or are not well, with why.
+    """The result of a wave: ``failed`` are the devices without their tree or with a failed check, with the reason.
 
-    ``checked`` are the answers of the gates, ``reason`` says why the rollout stops here, "" when it goes on. ``warned``
-    are the warnings about units: that an execution node was lost, and which one did its share.
+    ``checked`` are the answers of the gates, ``reason`` is the reason for stopping the rollout here, "" if it goes on.
+    ``warned`` are the warnings about units, as about a lost execution node and its replacement.
     """
 
     number: int
@@ -62,9 +61,9 @@ class WaveResult:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of an update. ``text`` says why it ended early.
+    """The result of an update. ``text`` is the reason of an early end.
 
-    ``warned`` are the warnings about units of ``stacks``, as ``WaveResult`` has them.
+    ``warned`` are the warnings about units of ``stacks``, as in ``WaveResult``.
     """
 
     end: UpdateEnd
@@ -76,11 +75,11 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """How the operator wants it: ``pause_after`` names waves, ``budget`` is devices a wave, ``at_once`` is stacks.
+    """Options of the operator: ``pause_after`` are waves, ``budget`` is devices a wave, ``at_once`` is stacks.
 
-    ``is_aborted`` is asked before anything new is started; ``goes_on`` before each wave of an interactive rollout.
-    ``again`` cuts waves for devices that are to be tried once more, by the effect on them. ``first_budget_percent``
-    is the share of a stack's devices that may fail in its first update, before no other stack is started.
+    ``is_aborted`` is called before anything new is started; ``goes_on`` before each wave of an interactive rollout.
+    ``again`` plans waves for devices to be tried once more, by the effect on them. With more than
+    ``first_budget_percent`` of a stack's devices failed in its first update, no other stack is started.
     """
 
     budget: int
@@ -94,7 +93,7 @@ class Orders:
 
 @dataclass(slots=True)
 class Execution:
-    """One update being carried out; ``note`` is told of each wave for the record.
+    """Carries out one update; ``note`` is called with each wave's result for the record.
 
     Failures of devices are part of the result and raise no exception.
     """
@@ -108,14 +107,14 @@ class Execution:
     note: Callable[[WaveResult], None] = lambda _result: None
     _waves: list[WaveResult] = field(default_factory=list)
     _stacks: list[Ran] = field(default_factory=list)
-    _warned: dict[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)  # by stack that was driven whole
-    _untaken: dict[str, Effect] = field(default_factory=dict)  # what taking their trees does to those that did not
-    _lacking: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by new stack, devices that took no tree
+    _warned: dict[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)  # by stack updated as a whole
+    _untaken: dict[str, Effect] = field(default_factory=dict)  # effects on devices without their trees
+    _lacking: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by new stack, devices without their tree
 
     def run(self) -> Result:
         """Carry out the rest of the rollout.
 
-        Raises ClusterwrightError when no device can be asked or no result noted.
+        Raises ClusterwrightError if no device can be queried or no result recorded.
         """
         rollout = replace(self.prepared.rollout, paused="")
         ledger.save(self.root, rollout)
@@ -125,7 +124,7 @@ class Execution:
         return Result(end=end, waves=tuple(self._waves), stacks=tuple(self._stacks), text=text, warned=self._warned)
 
     def _run(self, rollout: UnderWay) -> tuple[UpdateEnd, str]:
-        # A layer above the pods that nothing runs on yet goes before any wave that leans on it.
+        # A new layer above the pods goes before the waves of the pods, which depend on it.
         new_upper = [stack for stack in self.prepared.stacks if stack.layer == UPPER and self._is_first(stack)]
         rest = [stack for stack in self.prepared.stacks if stack not in new_upper]
         if self.prepared.only:
@@ -139,7 +138,7 @@ class Execution:
         return UpdateEnd.DONE, ""
 
     def _all_waves(self, rollout: UnderWay) -> tuple[UpdateEnd, str] | None:
-        """The waves that are left, then more for the devices within the budget that did not take their trees."""
+        """Run the remaining waves, then further ones for failed devices within the budget."""
         rollout, stopped = self._waves_of(rollout)
         if stopped or not self._untaken:
             return stopped
@@ -171,7 +170,7 @@ class Execution:
         return None
 
     def _allows(self, ran: Ran) -> bool:
-        """Whether other stacks go on after this one: few enough devices of a new one did not take their trees."""
+        """Whether other stacks go on after this one: without failures, or with few enough devices of a new stack."""
         if ran.ok:
             return True
         stack = next(stack for stack in self.prepared.stacks if stack.name == ran.stack)
@@ -181,7 +180,7 @@ class Execution:
         if stack.name not in self._lacking:
             try:
                 given = self.engine.given(stack)
-            except ClusterwrightError:  # nobody knows which devices took theirs
+            except ClusterwrightError:  # without the state, no device is known to have its tree
                 return False
             self._lacking[stack.name] = tuple(name for name in sorted(trees) if not _took(name, trees, given))
         allowed = max(1, int(len(trees) * self.orders.first_budget_percent / 100))
@@ -192,16 +191,16 @@ class Execution:
         return ran
 
     def _run_stack(self, stack: Stack, units: tuple[str, ...] = ()) -> tuple[Ran, Mapping[str, tuple[str, ...]]]:
-        """How the engine fared with a stack, or some of its units, and the warnings about units meanwhile."""
-        warned = UnitReports("warning")
+        """The engine's result for a stack, or some of its units, and the warnings about units meanwhile."""
+        warnings = UnitReports("warning")
 
-        def heard(event: Event) -> None:
-            warned(event)
+        def on_event(event: Event) -> None:
+            warnings(event)
             self.listen(event)
 
         manifest = self.prepared.manifests[stack.name]
-        ran = self.engine.run("up", stack, heard, units, manifest, tries_all=self._is_first(stack))
-        return ran, warned.of(stack.name)
+        ran = self.engine.run("up", stack, on_event, units, manifest, tries_all=self._is_first(stack))
+        return ran, warnings.of(stack.name)
 
     def _waves_of(self, rollout: UnderWay) -> tuple[UnderWay, tuple[UpdateEnd, str] | None]:
         for number, wave in rollout.left:
@@ -214,7 +213,8 @@ class Execution:
             self._waves.append(result)
             self.note(result)
             if result.reason:
-                return rollout, (UpdateEnd.ABORTED if self.orders.is_aborted() else UpdateEnd.STOPPED, result.reason)
+                end = UpdateEnd.ABORTED if self.orders.is_aborted() else UpdateEnd.STOPPED
+                return rollout, (end, result.reason)
             rollout = rollout.with_finished(number)
             ledger.save(self.root, rollout)
             if number in self.orders.pause_after and rollout.left:
@@ -237,16 +237,18 @@ class Execution:
         try:
             before = look(self.gates, wave)
         except (ClusterwrightError, KeyboardInterrupt) as error:
-            untouched = dict.fromkeys(wave.devices, "was not started")
-            why = str(error) or "interrupted while it was waited for"
-            reason = f"the wave was not started: {why}"
+            cause = str(error) or "interrupted while it was waited for"
             result = WaveResult(
-                number=number, wave=wave, failed=untouched, duration_s=time.monotonic() - started, reason=reason
+                number=number,
+                wave=wave,
+                failed=dict.fromkeys(wave.devices, "was not started"),
+                duration_s=time.monotonic() - started,
+                reason=f"the wave was not started: {cause}",
             )
         else:
             ran, warned = self._run_stack(stack, wave.units)
             trees = {name: manifest.trees[name] for name in wave.devices}
-            checked, failed, reason = self._judge(stack, wave, trees, ran, before)
+            checked, failed, reason = self._check(stack, wave, trees, ran, before)
             result = WaveResult(
                 number=number,
                 wave=wave,
@@ -259,33 +261,34 @@ class Execution:
         self.listen(_finished(stack, result, about))
         return result
 
-    def _judge(
+    def _check(
         self, stack: Stack, wave: Wave, trees: Mapping[str, str], ran: Ran, before: Sequence[Any]
     ) -> tuple[tuple[Checked, ...], dict[str, str], str]:
-        """Answers of the gates, the devices that are not well, and why the rollout stops here ("" when it goes on)."""
-        unsure = dict.fromkeys(trees, "was not asked whether it is well")
+        """Answers of the gates, the failed devices, and the reason for stopping the rollout ("" if it goes on)."""
+        unchecked = dict.fromkeys(trees, "was not asked whether it is well")
         try:
             given = self.engine.given(stack)
-            failed = {
-                name: given.failed.get(name, "was not reached") for name in trees if not _took(name, trees, given)
-            }
-            unsure |= failed
+            failed = {}
+            for name in trees:
+                if not _took(name, trees, given):
+                    failed[name] = given.failed.get(name, "was not reached")
+            unchecked |= failed
             self._untaken = {name: effect for name, effect in self._untaken.items() if name not in trees}
             self._untaken |= dict.fromkeys(failed, wave.effect)
-            took = {name: digest for name, digest in trees.items() if name not in failed}
-            checked, unwell = ask(self.gates, wave, took, before)
+            taken_trees = {name: digest for name, digest in trees.items() if name not in failed}
+            checked, unwell = ask(self.gates, wave, taken_trees, before)
         except ClusterwrightError as error:
-            return (), unsure, f"wave cannot be judged: {error}"
+            return (), unchecked, f"wave cannot be checked: {error}"
         except KeyboardInterrupt:
-            return (), unsure, "interrupted while devices were asked whether they are well"
+            return (), unchecked, "interrupted while devices were asked whether they are well"
         failed |= unwell
         if not ran.ok and not failed:
             return checked, failed, ran.reason
         if len(failed) > self.orders.budget:
             return checked, failed, f"{len(failed)} devices of the wave are not well, {self.orders.budget} are allowed"
         for gate, gate_result in zip(self.gates, checked, strict=True):
-            if gate.budget is not None and len(gate_result.answer.wrong) > gate.budget:
-                count = len(gate_result.answer.wrong)
+            count = len(gate_result.answer.wrong)
+            if gate.budget is not None and count > gate.budget:
                 return checked, failed, f"{count} devices are not well by {gate.name}, {gate.budget} are allowed"
         return checked, failed, ""
 
@@ -304,7 +307,9 @@ def _took(name: str, trees: Mapping[str, str], given: Given) -> bool:
 def _finished(stack: Stack, result: WaveResult, about: Mapping[str, object]) -> Event:
     kind = EventKind.WAVE_FAILED if result.reason else EventKind.WAVE_FINISHED
     text = "\n".join(_lines(result))
-    details = {**about, **({"failed": dict(result.failed)} if result.failed else {})}
+    details: dict[str, Any] = dict(about)
+    if result.failed:
+        details["failed"] = dict(result.failed)
     if result.checked:
         details["gates"] = [
             {"gate": gate_result.gate, "asked": gate_result.answer.asked, "wrong": len(gate_result.answer.wrong)}
@@ -321,7 +326,7 @@ def _lines(result: WaveResult) -> Iterator[str]:
         gate, answer = gate_result.gate, gate_result.answer
         if answer.asked:
             yield f"    {gate}: {answer.asked} asked, {len(answer.wrong)} not well ({gate_result.duration_s:.1f} s)"
-        yield from (f"    told by {gate}: {line}" for line in answer.notes[:_MOST_NOTES])
-    yield from (f"    {name}: {why}" for name, why in sorted(result.failed.items()))
+        yield from (f"    reported by {gate}: {line}" for line in answer.notes[:_MOST_NOTES])
+    yield from (f"    {name}: {reason}" for name, reason in sorted(result.failed.items()))
     if result.reason:
         yield f"    stopped: {result.reason}"

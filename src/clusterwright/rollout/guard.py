@@ -1,16 +1,17 @@
-"""The proofs that a change must not break: today's checks on the cluster before, after, and on its way.
+"""Proofs guarding a change: the checks of ``verify`` on the cluster before, after, and on the way.
 
-The same checks as ``verify`` makes. One that cannot read anything that changes keeps its answer and is not made again.
-A counterexample that was there before is no reason to refuse; a new one is. So is a proof that the change takes away:
-what was settled before and cannot be judged after. What could not be judged before either is said, and never held.
+A check that reads nothing changed keeps its answer and is not run again. A former counterexample is no reason to
+refuse; a new one is. So is a lost proof: a claim proven before and undecided after. A claim undecided before and after
+is reported as such, never as held.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from itertools import chain
 
 from clusterwright.finding import ClusterwrightError, VerifyError
 from clusterwright.proofs.check import Counterexample, ProofCheck
@@ -30,27 +31,27 @@ from clusterwright.proofs.tree import RenderedTree
 from clusterwright.rollout.trees import Trees
 from clusterwright.rollout.waves import Wave
 
-# Proofs about what devices agree on: half of them changed may break what both ends of a rollout keep.
+# Claims about agreement of several devices: they may fail with half of the devices changed, though both ends hold.
 _ON_THE_WAY = frozenset({SESSIONS.name, REACHABILITY.name, ISOLATION.name, PARTITIONS.name})
-# What may not be open even for a minute; a session that waits for its other end is only told.
+# Refused even for a minute; a session waiting for its other end is only reported.
 _NEVER = frozenset({ISOLATION.name, PARTITIONS.name})
-# What is left of bandwidth and of second ways: a drain takes some of both, which is what a drain is for.
+# Claims about remaining bandwidth and redundant paths: a drain takes some of both on purpose.
 _LEFT_OVER = frozenset(
     {ETHERNET_BISECTION.name, ETHERNET_FAILURES.name, BISECTION.name, FAILURES.name, PATH_BALANCE.name}
 )
 _WHILE_EDITS_WAIT = "while other edits of the spec wait"
 _WHILE_DEVICES_ARE_OUT = "while devices out of service keep what they have"
-_DEVICES_AT_MOST = 15_000  # of all states on the way together: what a proof of one state costs grows with them
+_DEVICES_AT_MOST = 15_000  # of all states on the way together: the cost of proving one state grows with its devices
 _STATES_AT_MOST = 8
 _Key = tuple[str, str, str]  # device, file and message of a counterexample
-_PLACE = re.compile(r"([^:/ ]+):/([^: ]+):(?:(\d+):)? (.*)", re.DOTALL)  # as checks name it in their errors
+_PLACE = re.compile(r"([^:/ ]+):/([^: ]+):(?:(\d+):)? (.*)", re.DOTALL)  # in errors of checks
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One check's answer: ``state`` says of which moment; ``counterexamples`` are new by the change.
+    """A check's answer at the moment ``state``; ``counterexamples`` are new by the change.
 
-    ``lasts`` marks what does not hold for as long as switches stay drained or edits wait, which refuses nothing.
+    ``lasts`` marks a claim refuted only while switches stay drained or edits wait, which refuses nothing.
     """
 
     check: str
@@ -63,7 +64,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Unproven:
-    """A check that cannot be judged after the change, ``why``, and that the change did not take away."""
+    """A check undecided after the change, with the reason, and not decided before."""
 
     check: str
     why: str
@@ -71,12 +72,11 @@ class Unproven:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """The proven claims.
+    """Results of the checks.
 
-    ``held`` are the checks that the change leaves settled, ``untouched`` those that read nothing that changes,
-    ``broken`` those it breaks, ``unproven`` those that are neither proven nor refuted. ``states`` are the moments on
-    the way that were checked too, of ``moments`` in all; ``stale`` are checks that were refuted before the change and
-    are by the same counterexamples after it.
+    ``held`` are the checks proven after the change, ``untouched`` those reading nothing changed, ``broken`` those with
+    new counterexamples, ``unproven`` those neither proven nor refuted. ``states`` are the checked moments on the way,
+    of ``moments`` in all; ``stale`` are checks refuted by the same counterexamples before and after the change.
     """
 
     held: tuple[str, ...]
@@ -89,13 +89,13 @@ class Guarded:
 
     @property
     def refusals(self) -> tuple[Proof, ...]:
-        """Refusals of the change, each of which an operator may override."""
+        """Refusals of the change; an operator may override each."""
         return tuple(proof for proof in self.broken if proof.refuses)
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """Somebody's answer for a check that a change breaks: ``reason`` in their words, ``who`` they are."""
+    """An operator's override of a broken check."""
 
     check: str
     reason: str
@@ -104,7 +104,7 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """Counterexamples of a check for one state, and why it could not decide, "" where it did."""
+    """Counterexamples of a check for one state, and the reason of an undecided answer."""
 
     counterexamples: tuple[Counterexample, ...]
     unjudged: str
@@ -126,38 +126,44 @@ def guard(
     *,
     is_partial: bool = False,
 ) -> Guarded:
-    """Makes the checks that the change can touch. ``intents`` are what was and what is asked for.
+    """Run the checks that the change can affect. ``intents`` are the deployed and the wanted one.
 
-    ``drained`` are switches whose drain is all that the change does, none where it does more: what is left of
-    bandwidth and of second ways is told then, and refuses nothing. After an update of some devices alone
-    (``is_partial``) the others keep the old intent, as devices out of service do after any update: what contradicts
-    the new one alone, on one of them, is told and refuses nothing. Text that a check cannot judge is a counterexample.
+    ``drained`` are the switches of a change that only drains them, none for any other change: less bandwidth and fewer
+    redundant paths are reported then, and refuse nothing. After an update of some devices alone (``is_partial``) the
+    others keep the old intent, as devices out of service do after any update: their contradictions to the new intent
+    alone are reported and refuse nothing. Text that a check cannot read is a counterexample.
     """
     was, wanted = intents
-    kinds = frozenset(file.kind for side in (trees.before, trees.after) for files in side.values() for file in files)
-    touched = _touched(kinds, was, wanted) if trees.changed else ()
-    judged = _JudgedChange(cluster, trees, was, wanted, frozenset(kind for check in touched for kind in check.kinds))
-    makes = tuple(check for check in touched if check.applies(judged.after))
+    touched = _touched(_changed_kinds(trees), was, wanted) if trees.changed else ()
+    change = _CheckedChange(
+        cluster=cluster,
+        trees=trees,
+        was=was,
+        wanted=wanted,
+        kinds=frozenset(chain.from_iterable(check.kinds for check in touched)),
+    )
     keeping, while_keeping = _keeping(trees, wanted, is_partial=is_partial)
     held: list[str] = []
     stale: list[str] = []
     broken: list[Proof] = []
     unproven: list[Unproven] = []
-    for check in makes:
-        answer = _answer(check, judged.after)
+    for check in touched:
+        if not check.applies(change.after):
+            continue
+        answer = _answer(check, change.after)
         if answer.is_settled:
             held.append(check.name)
             continue
-        old = _answer(check, judged.before) if _had(trees) else None
+        old = _answer(check, change.before) if _had(trees) else None
         new = _lost(cluster, answer, old)
         waiting: tuple[Counterexample, ...] = ()
         if new and keeping and was is not None and check.name not in _ON_THE_WAY | _LEFT_OVER:
-            new, waiting = _without_waiting(new, judged.lost_by(check, was, old), keeping)
+            new, waiting = _without_waiting(new, change.lost_by(check, was, old), keeping)
         if waiting:
             broken.append(_lasting(check, while_keeping, waiting))
         if new and drained and check.name in _LEFT_OVER:
-            state = f"while {', '.join(drained)} {'is' if len(drained) == 1 else 'are'} drained"
-            broken.append(_lasting(check, state, new))
+            verb = "is" if len(drained) == 1 else "are"
+            broken.append(_lasting(check, f"while {', '.join(drained)} {verb} drained", new))
         elif new:
             broken.append(
                 Proof(check=check.name, claim=check.claim, state="after the change", counterexamples=new, refuses=True)
@@ -166,13 +172,12 @@ def guard(
             unproven.append(Unproven(check.name, answer.unjudged))
         elif not waiting:
             stale.append(check.name)
-    states, on_the_way = _between(cluster, trees, (was, wanted), waves, [make for make in makes if make.name in held])
-    present = frozenset(kind for files in trees.files.values() for _, kind, _, _ in files)
-    untouched = tuple(check.name for check in CHECKS if check not in touched and not check.kinds.isdisjoint(present))
+    held_checks = [check for check in touched if check.name in held]
+    states, on_the_way = _between(cluster, trees, (was, wanted), waves, held_checks)
     moments = max(0, len(waves) - 1) if _had(trees) else 0
     return Guarded(
         held=tuple(held),
-        untouched=untouched,
+        untouched=tuple(_untouched(trees, touched)),
         unproven=tuple(unproven),
         broken=(*broken, *on_the_way),
         stale=tuple(stale),
@@ -181,9 +186,26 @@ def guard(
     )
 
 
+def _changed_kinds(trees: Trees) -> frozenset[str]:
+    kinds: set[str] = set()
+    for files in chain(trees.before.values(), trees.after.values()):
+        kinds.update(file.kind for file in files)
+    return frozenset(kinds)
+
+
+def _untouched(trees: Trees, touched: Collection[ProofCheck]) -> Iterator[str]:
+    """Names of the other checks than ``touched`` that read files of the cluster."""
+    kinds: set[str] = set()
+    for files in trees.files.values():
+        kinds.update(kind for _, kind, _, _ in files)
+    for check in CHECKS:
+        if check not in touched and not check.kinds.isdisjoint(kinds):
+            yield check.name
+
+
 @dataclass(frozen=True)
-class _JudgedChange:
-    """The change that checks judge: files of ``kinds`` before and after it, with what the spec said and says."""
+class _CheckedChange:
+    """A change for checks: files of ``kinds`` before and after it, with the deployed and the wanted intent."""
 
     cluster: str
     trees: Trees
@@ -202,13 +224,13 @@ class _JudgedChange:
         return self.trees.state(self.cluster, self.trees.changed, self.wanted, self.kinds)
 
     def lost_by(self, check: ProofCheck, intent: Declaration, old: _Answer | None) -> frozenset[_Key]:
-        """The counterexamples that would be new if the spec said this; ``old`` is the answer before the change."""
+        """New counterexamples under another ``intent``; ``old`` is the answer before the change."""
         state = self.trees.state(self.cluster, self.trees.changed, intent, self.kinds)
         return frozenset(map(_key, _lost(self.cluster, _answer(check, state), old)))
 
 
 def _lasting(check: ProofCheck, state: str, counterexamples: tuple[Counterexample, ...]) -> Proof:
-    """What does not hold for a while, and refuses nothing."""
+    """A claim refuted for a while, without refusing the change."""
     return Proof(
         check=check.name,
         claim=check.claim,
@@ -220,17 +242,17 @@ def _lasting(check: ProofCheck, state: str, counterexamples: tuple[Counterexampl
 
 
 def require_known(names: Iterable[str]) -> None:
-    """Raises ClusterwrightError for a name that no check has."""
-    known = [check.name for check in CHECKS]
+    """Raises ClusterwrightError for a name without a check."""
+    check_names = [check.name for check in CHECKS]
     for name in names:
-        if name not in known:
-            raise ClusterwrightError(f'There is no check "{name}". There are: {", ".join(known)}.')
+        if name not in check_names:
+            raise ClusterwrightError(f'There is no check "{name}". There are: {", ".join(check_names)}.')
 
 
 def unanswered(guarded: Guarded, overrides: Iterable[Override]) -> tuple[Proof, ...]:
-    """The refusals that no override answers for."""
-    answered = {override.check for override in overrides}
-    return tuple(proof for proof in guarded.refusals if proof.check not in answered)
+    """The refusals without an override."""
+    overridden = {override.check for override in overrides}
+    return tuple(proof for proof in guarded.refusals if proof.check not in overridden)
 
 
 def _had(trees: Trees) -> bool:
@@ -238,9 +260,9 @@ def _had(trees: Trees) -> bool:
 
 
 def _touched(kinds: frozenset[str], was: Declaration | None, wanted: Declaration) -> tuple[ProofCheck, ...]:
-    """The checks that read a file of these kinds, or something that the intents say differently.
+    """The checks reading a file of these kinds, or a part of the intent that changed.
 
-    Where the old intent is not known, every check is.
+    Without the old intent, all checks.
     """
     if was is None:
         return CHECKS
@@ -260,14 +282,14 @@ def _between(
     waves: Sequence[Wave],
     checks: Sequence[ProofCheck],
 ) -> tuple[tuple[str, ...], list[Proof]]:
-    """The moments after some of the waves, the last one left out: which were checked, and what is broken then.
+    """The checked moments after some of the waves, except the last one, and the claims broken then.
 
-    On the way a device follows either the old intent or the new one; only what contradicts both is a counterexample.
+    On the way a device follows either the old intent or the new one; only a contradiction to both is a counterexample.
     """
-    makes = [check for check in checks if check.name in _ON_THE_WAY]
-    if not makes or len(waves) < 2 or not _had(trees):
+    checks_on_the_way = [check for check in checks if check.name in _ON_THE_WAY]
+    if not checks_on_the_way or len(waves) < 2 or not _had(trees):
         return (), []
-    kinds = frozenset(kind for check in makes for kind in check.kinds)
+    kinds = frozenset(chain.from_iterable(check.kinds for check in checks_on_the_way))
     was, wanted = intents
     states: list[str] = []
     broken: list[Proof] = []
@@ -278,12 +300,12 @@ def _between(
         for wave in waves[: index + 1]:
             applied |= set(wave.devices)
         state = trees.state(cluster, applied, wanted, kinds)
-        other = trees.state(cluster, applied, was, kinds) if was is not None and was != wanted else None
-        for check in makes:
+        old_state = trees.state(cluster, applied, was, kinds) if was is not None and was != wanted else None
+        for check in checks_on_the_way:
             wrong = _lost(cluster, _answer(check, state), _SETTLED)
-            if wrong and other is not None:
-                excused = frozenset(map(_key, _lost(cluster, _answer(check, other), _SETTLED)))
-                wrong = tuple(example for example in wrong if _key(example) in excused)
+            if wrong and old_state is not None:
+                wrong_before = frozenset(map(_key, _lost(cluster, _answer(check, old_state), _SETTLED)))
+                wrong = tuple(example for example in wrong if _key(example) in wrong_before)
             if wrong:
                 refuses = check.name in _NEVER
                 broken.append(
@@ -293,21 +315,21 @@ def _between(
 
 
 def boundary(waves: Sequence[Wave], devices: int) -> tuple[int, ...]:
-    """The waves after which the cluster is looked at: those after which the kind of unit or the layer changes first.
+    """The waves followed by a check of the cluster: first those before a change of the kind of unit or the layer.
 
-    At most as many as keep the cost bounded for a cluster of ``devices``, spread over the whole way; never the last.
+    At most as many as keep the cost bounded for a cluster of ``devices``, spread over all waves but the last.
     """
     most = max(1, min(_STATES_AT_MOST, _DEVICES_AT_MOST // max(1, devices)))
     indices = range(len(waves) - 1)
     keys = [(wave.is_canary, wave.layer, wave.kind) for wave in waves]
     turns = [index for index in indices if keys[index] != keys[index + 1]]
-    others = [index for index in indices if index not in turns]
+    remaining = [index for index in indices if index not in turns]
     chosen = _spread(turns, most)
-    return tuple(sorted([*chosen, *_spread(others, most - len(chosen))]))
+    return tuple(sorted([*chosen, *_spread(remaining, most - len(chosen))]))
 
 
 def _spread(items: Sequence[int], most: int) -> list[int]:
-    """At most so many of the items, evenly from all of them."""
+    """At most ``most`` of the items, evenly spread."""
     if len(items) <= most:
         return list(items)
     return [items[number * len(items) // most] for number in range(most)]
@@ -319,28 +341,23 @@ def _answer(check: ProofCheck, tree: RenderedTree) -> _Answer:
         verdict = check.run(tree)
     except VerifyError as error:
         match = _PLACE.fullmatch(str(error))
-        if match is None:
-            example = Counterexample(device=tree.cluster, file="", line=0, message=f"cannot be judged: {error}")
-        else:
-            device, file, line, message = match.groups()
-            example = Counterexample(
-                device=device, file=file, line=int(line or 0), message=f"cannot be judged: {message}"
-            )
+        device, file, line, message = match.groups() if match is not None else (tree.cluster, "", None, str(error))
+        example = Counterexample(device=device, file=file, line=int(line or 0), message=f"cannot be checked: {message}")
         return _Answer((example,), "")
     return _Answer(verdict.counterexamples, verdict.unjudged)
 
 
 def _lost(cluster: str, now: _Answer, old: _Answer | None) -> tuple[Counterexample, ...]:
-    """New counterexamples of a claim; ``old`` is None where nothing was held before."""
-    known = frozenset(map(_key, old.counterexamples)) if old is not None else frozenset()
-    new = tuple(counterexample for counterexample in now.counterexamples if _key(counterexample) not in known)
+    """New counterexamples of a claim; ``old`` is None without files before."""
+    old_keys = frozenset(map(_key, old.counterexamples)) if old is not None else frozenset()
+    new = tuple(counterexample for counterexample in now.counterexamples if _key(counterexample) not in old_keys)
     if now.unjudged and old is not None and old.is_settled:
         new += (Counterexample(device=cluster, file="", line=0, message=f"settled before, and now {now.unjudged}"),)
     return new
 
 
 def _keeping(trees: Trees, wanted: Declaration, *, is_partial: bool) -> tuple[frozenset[str], str]:
-    """The devices that keep what they hold though the spec asks for something else, and in words how long."""
+    """Devices keeping their files in spite of the wanted intent, and a phrase for how long."""
     if is_partial:
         return frozenset(trees.files) - frozenset(trees.after), _WHILE_EDITS_WAIT
     out_of_service = wanted.stopped - wanted.drained
@@ -350,14 +367,17 @@ def _keeping(trees: Trees, wanted: Declaration, *, is_partial: bool) -> tuple[fr
 def _without_waiting(
     examples: Iterable[Counterexample], by_old_intent: frozenset[_Key], keeping: frozenset[str]
 ) -> tuple[tuple[Counterexample, ...], tuple[Counterexample, ...]]:
-    """Those that count, and those of devices that keep what they hold, as the old intent has it."""
-    count: list[Counterexample] = []
-    wait: list[Counterexample] = []
+    """Counterexamples that count, and those on ``keeping`` devices, absent under the old intent."""
+    counted: list[Counterexample] = []
+    waiting: list[Counterexample] = []
     for example in examples:
-        (wait if example.device in keeping and _key(example) not in by_old_intent else count).append(example)
-    return tuple(count), tuple(wait)
+        if example.device in keeping and _key(example) not in by_old_intent:
+            waiting.append(example)
+        else:
+            counted.append(example)
+    return tuple(counted), tuple(waiting)
 
 
 def _key(example: Counterexample) -> _Key:
-    """A counterexample without its line, which moves with every edit above it."""
+    """A counterexample without its line, since that moves with every edit above it."""
     return example.device, example.file, example.message

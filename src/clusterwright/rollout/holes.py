@@ -1,4 +1,4 @@
-"""Trees that devices were given and that the object store has lost: made anew where the spec still gives them."""
+"""Restore lost trees of the object store by rendering, as far as the spec still yields them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from clusterwright.plan.model import Plan
 def fill_holes(
     plan: Plan, target: Chosen, stacks: tuple[Stack, ...], source: Source, given: Mapping[str, Given]
 ) -> tuple[str, ...]:
-    """Render the stacks whose ``given`` trees the store has lost in part.
+    """Render the stacks with lost ``given`` trees.
 
-    Returns the devices whose tree stays lost: the spec, or this version, gives them another one by now. Raises
+    Returns the devices with a tree that stays lost: the spec, or this version, yields another one by now. Raises
     ClusterwrightError.
     """
     store = Store(target.root / "objects")

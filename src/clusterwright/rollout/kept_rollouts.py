@@ -1,4 +1,4 @@
-"""The spec that a rollout brought, as its record kept it."""
+"""The spec of a former rollout, from its record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clusterwright.rollout.deployed import kept_spec
 
 @dataclass(frozen=True, slots=True)
 class KeptRollout:
-    """A rollout by its name, with the ``path`` of its spec while that is needed, and where the spec came from then."""
+    """A rollout with the temporary ``path`` of its spec and the spec's revision."""
 
     name: str
     path: Path
@@ -25,15 +25,15 @@ class KeptRollout:
 
 @contextmanager
 def kept_rollout(root: Path, name: str) -> Iterator[KeptRollout]:
-    """The rollout whose name begins with ``name``, with its spec for as long as the block lasts.
+    """The rollout with a name beginning with ``name``, and its spec for as long as the block lasts.
 
-    Raises ClusterwrightError where there is none, or more than one, and where its spec was not kept.
+    Raises ClusterwrightError if there is none, or more than one, and if its spec was not kept.
     """
-    approvals = [
-        entry
-        for entry in chain.read(path_of(root))
-        if entry["event"] == "started" and entry.get("action", "up") == "up" and entry["rollout"].startswith(name)
-    ]
+    approvals = []
+    for entry in chain.read(path_of(root)):
+        is_update = entry["event"] == "started" and entry.get("action", "up") == "up"
+        if is_update and entry["rollout"].startswith(name):
+            approvals.append(entry)
     if len({entry["rollout"] for entry in approvals}) != 1:
         how_many = "no rollout is" if not approvals else "more than one rollout is"
         raise ClusterwrightError(f"{how_many} called {name!r}; `clusterwright audit show {root}` lists them")

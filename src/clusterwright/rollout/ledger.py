@@ -1,7 +1,7 @@
-"""The rollout that is under way, on disk: the same command goes on with it after a pause, a stop or a crash.
+"""The current rollout on disk: the same command resumes it after a pause, a stop or a crash.
 
-One file under the root. A wave counts as finished only after its devices were found to be well; an unfinished wave is
-done again, which changes nothing on devices that hold their trees already.
+One file under the root. A wave counts as finished only after its devices passed their checks; an unfinished wave is
+repeated, which changes nothing on devices with their trees in place.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class UnderWay:
     """A rollout: ``manifest`` is the joint digest of its trees, ``stacks`` the names of its stacks.
 
     ``finished`` are numbers of waves, from 1. ``paused`` is the reason of a pause, "" while waves go on.
-    ``first`` names the stacks that go out at once, because nothing ran on them when it began.
+    ``first`` names the stacks updated as a whole, since nothing ran on them at the beginning.
     """
 
     name: str
@@ -40,8 +40,8 @@ class UnderWay:
 
     @property
     def left(self) -> tuple[tuple[int, Wave], ...]:
-        """The waves that are not finished, with their numbers."""
-        return tuple((at, wave) for at, wave in enumerate(self.waves, 1) if at not in self.finished)
+        """The unfinished waves, with their numbers."""
+        return tuple((number, wave) for number, wave in enumerate(self.waves, 1) if number not in self.finished)
 
     def with_finished(self, number: int) -> UnderWay:
         """The rollout after wave ``number``."""
@@ -53,12 +53,12 @@ class UnderWay:
 
 
 def rollout_name(manifest: str) -> str:
-    """A name for a rollout that begins now."""
+    """The name of a rollout beginning now."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{manifest[:8]}"
 
 
 def load(root: Path) -> UnderWay | None:
-    """The rollout that is under way under ``root``, None when there is none. Raises ClusterwrightError."""
+    """The current rollout under ``root``; None without one. Raises ClusterwrightError."""
     path = _path(root)
     try:
         data = json.loads(path.read_bytes())
@@ -90,12 +90,12 @@ def save(root: Path, rollout: UnderWay) -> None:
 
 
 def clear(root: Path) -> None:
-    """The rollout is over."""
+    """Remove the ledger of an ended rollout."""
     _path(root).unlink(missing_ok=True)
 
 
 def resumed(under_way: UnderWay | None, manifest: str, stacks: Iterable[str]) -> UnderWay | None:
-    """``under_way`` when it is the rollout of this manifest over these stacks: its waves and their numbers go on."""
+    """``under_way`` if it is the rollout of this manifest over these stacks, else None."""
     if under_way is None or under_way.manifest != manifest or set(under_way.stacks) != set(stacks):
         return None
     return under_way

@@ -1,4 +1,4 @@
-"""The preparation of an update: the trees of devices, the effect on each device, and the waves.
+"""Prepare an update: the trees of devices, the effect on each device, and the waves.
 
 Each platform decides the effect of changed files on its device while they are applied.
 """
@@ -37,15 +37,15 @@ from clusterwright.spec.rollout import RolloutPolicy
 
 @dataclass(frozen=True)
 class Prepared:
-    """An update that is ready to be shown and approved.
+    """An update ready to be shown and approved.
 
-    ``manifests`` and ``given`` are by stack. ``effects`` are those on devices that change in waves, ``removed`` devices
-    that the spec no longer has. ``rollout`` is a new one, or the one under way that the update goes on with. ``runs``
-    are devices that hold files though no state says so, ``silent`` those that no state knows and that did not answer.
-    ``away`` are those out of service: no file is sent to them, and they are owed their changes until they are back.
-    ``only`` are the devices that were selected alone: all others stay as they are, and no stack is brought to the spec
-    as a whole. Empty: all. ``unbuilt`` are images that boot servers lack. ``settled`` are stacks whose state already
-    has everything that an update would write: no engine is started for them.
+    ``manifests`` and ``given`` are by stack. ``effects`` are by device changed in waves, ``removed`` are devices no
+    longer in the spec. ``rollout`` is a new one, or the current one to be resumed. ``runs`` are devices with files but
+    without a recorded state, ``silent`` devices without a recorded state or an answer. ``away`` are devices out of
+    service: no file is sent to them, and they get their changes once they are back. ``only`` are the devices of a
+    partial update: all others keep their files, and no stack is recorded as updated; empty for all. ``unbuilt`` are
+    images missing on boot servers. ``settled`` are stacks with a state equal to the update: no engine is started for
+    them.
     """
 
     stacks: tuple[Stack, ...]
@@ -63,7 +63,7 @@ class Prepared:
 
     @property
     def held(self) -> dict[str, str]:
-        """Digests of the last trees of devices; proofs take those that are away as planned."""
+        """Digests of the last trees of devices, without those away: proofs take them as planned."""
         trees: dict[str, str] = {}
         for given in self.given.values():
             trees.update(given.trees)
@@ -71,7 +71,7 @@ class Prepared:
 
     @property
     def wanted(self) -> dict[str, str]:
-        """Digests of the next trees of devices, without those that are away."""
+        """Digests of the next trees of devices, without those away."""
         trees: dict[str, str] = {}
         for manifest in self.manifests.values():
             trees.update(manifest.trees)
@@ -84,17 +84,17 @@ class Prepared:
 
     @property
     def first(self) -> frozenset[str]:
-        """The stacks that go out at once: nothing runs on them."""
+        """The stacks updated as a whole, since nothing runs on them."""
         return frozenset(self.rollout.first)
 
     @cached_property
     def waves(self) -> tuple[Wave, ...]:
-        """The waves that are left to do."""
+        """The remaining waves."""
         return tuple(wave for _, wave in self.rollout.left)
 
     @property
     def digest(self) -> str:
-        """One digest over every byte that is to be sent."""
+        """One digest over every byte to be sent."""
         return self.rollout.manifest
 
     @property
@@ -107,7 +107,7 @@ class Prepared:
 
     @property
     def breaks(self) -> tuple[Wave, ...]:
-        """The waves that cannot keep the policy."""
+        """The waves breaking the policy."""
         return tuple(wave for wave in self.waves if wave.breaks)
 
 
@@ -122,19 +122,19 @@ def prepare_update(
     begun: UnderWay | None = None,
     only: frozenset[str] = frozenset(),
 ) -> Prepared:
-    """Renders the trees of ``stacks`` and compares them with the last trees of devices in their state.
+    """Render the trees of ``stacks`` and compare them with the last trees of devices in their state.
 
-    An object that is damaged is a hole in the store, which is rendered anew.
+    A damaged object is removed from the store and rendered anew.
 
-    With the ``source`` of the plan, stacks that were rendered from the same before are not rendered again. ``begun`` is
-    the rollout that did not end: the same one keeps its waves, and other changes get waves behind them.
-    Devices that no state knows are asked: those that hold files run, and change in waves.
-    With ``only`` some devices, no other one is rendered or changed; then every stack has to be deployed.
+    With the ``source`` of the plan, stacks already rendered from it are not rendered again. ``begun`` is the unfinished
+    rollout: if it is the same, its waves are kept, and other changes get waves behind them. Devices without a recorded
+    state are queried: those with files run, and change in waves. With ``only``, no other device is rendered or changed;
+    then every stack has to be deployed.
     Nothing is changed on any device. Raises ClusterwrightError.
     """
     try:
         return _prepared(plan, policy, target, engine=engine, stacks=stacks, source=source, begun=begun, only=only)
-    except MissingObject:  # the store has taken out all that is damaged
+    except MissingObject:  # the store has removed all damaged objects
         return _prepared(plan, policy, target, engine=engine, stacks=stacks, source=source, begun=begun, only=only)
 
 
@@ -155,19 +155,15 @@ def _prepared(
     if only:
         _require_deployed(stacks, read)
     away = frozenset(device.name for device in plan.devices if device.state == OUT_OF_SERVICE)
-    given = {
-        stack.name: read[stack.name].under(manifests[stack.name].former) if stack.name in read else Given({}, {})
-        for stack in stacks
-    }
-    # What the first update of a stack left goes out as it began.
-    begun_first = frozenset(begun.first if begun else ()) & read.keys()
-    unknown = [
-        name
-        for stack in stacks
-        if stack.name not in begun_first
-        for name in manifests[stack.name].trees.keys() - given[stack.name].trees.keys() - away
-    ]
-    asked = ask_devices(target, sorted(only.intersection(unknown) if only else unknown))
+    given: dict[str, Given] = {}
+    unknown: set[str] = set()
+    for stack in stacks:
+        stack_given = _given(stack, read, manifests)
+        given[stack.name] = stack_given
+        is_begun_first = begun is not None and stack.name in begun.first and stack.name in read
+        if not is_begun_first:  # an unfinished first update of a stack goes on as a whole
+            unknown |= manifests[stack.name].trees.keys() - stack_given.trees.keys() - away
+    asked = ask_devices(target, sorted(unknown & only if only else unknown))
     runs = asked.running
     given = {stack.name: given[stack.name].with_running(runs & manifests[stack.name].trees.keys()) for stack in stacks}
     manifests = {name: manifest.leaving_out(away, given[name].trees) for name, manifest in manifests.items()}
@@ -177,12 +173,10 @@ def _prepared(
     store = Store(target.root / "objects")
     for manifest in manifests.values():
         store.put(manifest.content())
-    first = tuple(
-        stack.name
-        for stack in stacks
-        if (stack.name not in read and not given[stack.name].trees)
-        or (begun and stack.name in begun.first and not _runs(given[stack.name], manifests[stack.name]))
-    )
+    new = frozenset(stack.name for stack in stacks if stack.name not in read and not given[stack.name].trees)
+    begun_first = frozenset(begun.first) if begun is not None else frozenset[str]()
+    idle = frozenset(name for name in begun_first & given.keys() if not _runs(given[name], manifests[name]))
+    first = tuple(stack.name for stack in stacks if stack.name in new | idle)
     later = tuple(stack for stack in stacks if stack.name not in first)
     held: dict[str, str] = {}
     wanted: dict[str, str] = {}
@@ -200,8 +194,8 @@ def _prepared(
         name=ledger.rollout_name(digest), manifest=digest, stacks=names, waves=()
     )
     covered = set(chain.from_iterable(wave.devices for _, wave in rollout.left))
-    beside = {name: effect for name, effect in effects.items() if name not in covered}
-    rollout = replace(rollout.with_more(plan_waves(plan, later, beside, policy)), first=first)
+    uncovered_effects = {name: effect for name, effect in effects.items() if name not in covered}
+    rollout = replace(rollout.with_more(plan_waves(plan, later, uncovered_effects, policy)), first=first)
     settled = frozenset(name for name in names if _is_settled(given[name], manifests[name], target))
     return Prepared(
         stacks=stacks,
@@ -219,15 +213,22 @@ def _prepared(
     )
 
 
+def _given(stack: Stack, read: Mapping[str, Given], manifests: Mapping[str, Manifest]) -> Given:
+    """The state of a stack under the devices' present names; empty for a new stack."""
+    if stack.name not in read:
+        return Given({}, {})
+    return read[stack.name].under(manifests[stack.name].former)
+
+
 def _removed(given: Mapping[str, Given], manifests: Mapping[str, Manifest]) -> tuple[str, ...]:
-    """The devices that hold a tree and are in no manifest, sorted."""
+    """Devices with a tree and without a manifest, sorted."""
     held = set(chain.from_iterable(stack_given.trees for stack_given in given.values()))
     wanted = set(chain.from_iterable(manifest.trees for manifest in manifests.values()))
     return tuple(sorted(held - wanted))
 
 
 def _is_settled(given: Given, manifest: Manifest, target: Chosen) -> bool:
-    """Whether a stack was brought to this manifest as a whole, from here, and nothing was found to differ since."""
+    """Whether a stack has exactly this manifest, by the same provider settings and without failures."""
     if given.manifest != manifest.digest or given.trees != manifest.trees or given.failed:
         return False
     settings = target.provider_settings
@@ -235,7 +236,7 @@ def _is_settled(given: Given, manifest: Manifest, target: Chosen) -> bool:
 
 
 def _former(target: Chosen, stacks: Iterable[Stack], given: Mapping[str, Given]) -> dict[str, str]:
-    """The tree that each device was given last, also where it holds something else by now."""
+    """The last tree of each device, even if it holds other files by now."""
     trees: dict[str, str] = {}
     for deployed in recorded(target.root, stacks).values():
         trees.update(deployed.trees)
@@ -245,7 +246,7 @@ def _former(target: Chosen, stacks: Iterable[Stack], given: Mapping[str, Given])
 
 
 def _require_deployed(stacks: Iterable[Stack], read: Mapping[str, Given]) -> None:
-    """Raises ClusterwrightError where a device alone is asked for of a stack that was never deployed."""
+    """Raises ClusterwrightError for a partial update of a stack without a deployment."""
     absent = [stack.layer for stack in stacks if stack.name not in read]
     if absent:
         raise ClusterwrightError(
@@ -255,18 +256,19 @@ def _require_deployed(stacks: Iterable[Stack], read: Mapping[str, Given]) -> Non
 
 
 def _runs(given: Given, manifest: Manifest) -> bool:
-    """Whether a stack, whose first update did not end, would change on a device that got something already."""
-    return any(
-        given.trees[name] != digest and (given.trees[name] or name not in given.failed)
-        for name, digest in manifest.trees.items()
-        if name in given.trees
-    )
+    """Whether a stack with an unfinished first update would change a device with files."""
+    for name, digest in manifest.trees.items():
+        if name not in given.trees or given.trees[name] == digest:
+            continue
+        if given.trees[name] or name not in given.failed:
+            return True
+    return False
 
 
 def _effects(
     plan: Plan, target: Chosen, held: Mapping[str, str], wanted: Mapping[str, str], failed: Collection[str]
 ) -> Iterator[tuple[str, Effect]]:
-    """The effect on each device that changes. One that held nothing is new: its change disturbs no other."""
+    """The effect on each changed device. A device without files is new: its change disturbs no other."""
     store = Store(target.root / "objects")
     unknown: dict[str, DeviceTree] = {}
     for name, digest in wanted.items():
@@ -289,6 +291,6 @@ def _effects(
 
 
 def _effects_on_unknown(plan: Plan, target: Chosen, wanted: Mapping[str, DeviceTree]) -> Iterator[tuple[str, Effect]]:
-    """Effects on devices that hold something else than their last tree: they are asked which files differ."""
+    """Effects on devices with other files than their last tree, by the differing files in their answers to a trial."""
     for name, outcome in target.open().apply(wanted, check=True).items():
         yield name, effect_of(plan.by_name[name], running_tree(wanted[name], outcome), wanted[name]) or Effect.LIVE

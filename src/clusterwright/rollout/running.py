@@ -1,4 +1,4 @@
-"""Devices that run already, though no state says that they were given anything: a lost state, or a cluster to adopt."""
+"""Running devices without a recorded state, as after a loss of the state or before adopting a cluster."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from clusterwright.deploy.targets import Chosen
 
 @dataclass(frozen=True, slots=True)
 class AskedDevices:
-    """The answers of devices that no state knows of."""
+    """Answers of devices without a recorded state."""
 
     running: frozenset[str] = frozenset()
-    """They hold files: of ours, or a configuration of their own."""
+    """Devices with files: rendered ones, or another configuration."""
     silent: tuple[str, ...] = ()
-    """They did not answer, and may run."""
+    """Devices without an answer, which may run."""
 
 
 def ask_devices(target: Chosen, names: Sequence[str]) -> AskedDevices:
-    """Ask every device of ``names`` that the target reaches. Raises ClusterwrightError when none can be asked."""
+    """Query the devices of ``names`` in the target's reach. Raises ClusterwrightError if none can be queried."""
     asked = target.carries(names) if names else ()
     if not asked:
         return AskedDevices()

@@ -1,4 +1,4 @@
-"""The jobs that a change meets: those that the scheduler says are running, or those of the spec, as placed.
+"""Jobs on the cluster during a change: the scheduler's running jobs, or the spec's jobs, as placed.
 
 Reads ``squeue --json`` and lines of ``squeue --noheader --states=running --format='%i %j %N'``.
 """
@@ -28,7 +28,7 @@ _COLUMNS = 3
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A job and its nodes. ``is_planned`` marks one that only the spec knows, on the nodes it would be placed on."""
+    """A job and its nodes. ``is_planned`` marks a job of the spec, on the nodes of its placement."""
 
     name: str
     nodes: frozenset[str]
@@ -36,7 +36,7 @@ class RunningJob:
 
 
 def planned_jobs(plan: Plan) -> tuple[tuple[RunningJob, ...], tuple[str, ...]]:
-    """The spec's jobs, each placed on an empty cluster; and why a job could not be placed."""
+    """The spec's jobs, each placed on an empty cluster, and the reasons for unplaced ones."""
     jobs, notes = [], []
     for job in plan.spec.jobs:
         try:
@@ -49,28 +49,28 @@ def planned_jobs(plan: Plan) -> tuple[tuple[RunningJob, ...], tuple[str, ...]]:
     return tuple(jobs), tuple(notes)
 
 
-def running_jobs(file: Path, known: Collection[str]) -> tuple[RunningJob, ...]:
-    """The jobs of a file; ``known`` are the cluster's devices. Raises ClusterwrightError, naming the line."""
+def running_jobs(file: Path, devices: Collection[str]) -> tuple[RunningJob, ...]:
+    """The jobs of a file; ``devices`` are the cluster's. Raises ClusterwrightError, naming the line."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ClusterwrightError(f"{file}: cannot be read: {error}. Write it with `{FORM}`.") from None
     rows = list(_from_json(file, text) if text.lstrip().startswith("{") else _from_lines(file, text))
     jobs = []
-    for place_, name, pattern in rows:
+    for line, name, pattern in rows:
         try:
             nodes = frozenset(expand(pattern))
         except ValueError as error:
-            raise ClusterwrightError(f"{place_}: {pattern}: {error}. Write the file with `{FORM}`.") from None
-        unknown = sorted(nodes - set(known))
+            raise ClusterwrightError(f"{line}: {pattern}: {error}. Write the file with `{FORM}`.") from None
+        unknown = sorted(nodes - set(devices))
         if unknown:
-            raise ClusterwrightError(f"{place_}: job {name} runs on {unknown[0]}, which this cluster does not have.")
+            raise ClusterwrightError(f"{line}: job {name} runs on {unknown[0]}, which this cluster does not have.")
         jobs.append(RunningJob(name, nodes, is_planned=False))
     return tuple(jobs)
 
 
 def expand(pattern: str) -> tuple[str, ...]:
-    """The names behind a host list as Slurm writes it: ``gpu-p00r[000-003,007]n[0-1],st-01``. Raises ValueError."""
+    """The names in one of Slurm's host lists: ``gpu-p00r[000-003,007]n[0-1],st-01``. Raises ValueError."""
     names: list[str] = []
     for part in re.split(r",(?![^\[]*\])", pattern):
         pieces = _PART.split(part)
@@ -109,10 +109,12 @@ def _from_lines(file: Path, text: str) -> Iterator[tuple[str, str, str]]:
 def _from_json(file: Path, text: str) -> Iterator[tuple[str, str, str]]:
     try:
         jobs: list[dict[str, Any]] = json.loads(text)["jobs"]
-        for at, job in enumerate(jobs):
+        for index, job in enumerate(jobs):
             states = job.get("job_state", ["RUNNING"])
-            if "RUNNING" in ([states] if isinstance(states, str) else states) and job.get("nodes"):
-                yield f"{file}: jobs[{at}]", f"{job['job_id']} ({job.get('name', '')})", str(job["nodes"])
+            if isinstance(states, str):
+                states = [states]
+            if "RUNNING" in states and job.get("nodes"):
+                yield f"{file}: jobs[{index}]", f"{job['job_id']} ({job.get('name', '')})", str(job["nodes"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ClusterwrightError(
             f"{file}: this is no answer of `squeue --json` ({type(error).__name__}: {error}). Write it with `{FORM}`."

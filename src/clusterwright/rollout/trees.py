@@ -1,7 +1,7 @@
-"""The next trees of devices beside their last ones: which differ, and the text of all.
+"""Next and last trees of devices, their differences, and the text of all files.
 
-No file is rendered that is in the object store already, and none is read before a proof needs it: preview, proof and
-update use the same bytes.
+Files in the object store are not rendered again, and none is read before a proof needs it: preview, proof and update
+use the same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ File = tuple[str, str, int, str]  # path, kind, mode, SHA-256
 
 @dataclass(slots=True)
 class _Contents:
-    """Files by digest, each read once: from the store, or as they were rendered here."""
+    """Contents of files by digest, each read once from the store, or kept from rendering."""
 
     store: Store
     versions: Versions
@@ -43,12 +43,12 @@ class _Contents:
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Every device's files, and the former files of those that change.
+    """The files of all devices, and the former files of changed ones.
 
-    ``before`` and ``after`` have, for each device that changes, the files that differ: as they were given last, and as
-    they are to be. ``new`` are devices that hold nothing; ``unknown`` those that hold something else than they were
-    given, or something that the store has lost. ``files`` are all files of every device of the plan once the change is
-    made, ``held`` all that those devices were given last of which it is known.
+    ``before`` and ``after`` have the differing files of each changed device: those of its last tree, and those of its
+    next one. ``new`` are devices without files; ``unknown`` devices with other files than their last tree, or with a
+    tree lost in the store. ``files`` are all files of every device of the plan after the change, ``held`` all files of
+    the last trees, as far as they are known.
     """
 
     before: Mapping[str, DeviceTree]
@@ -59,19 +59,19 @@ class Trees:
     held: Mapping[str, tuple[File, ...]]
     _contents: _Contents
     _made: dict[tuple[str, str, str, str], RenderedFile] = field(default_factory=dict)
-    """The files of all states: what is read of one is known in every state that has it."""
+    """The files of all states: a file read in one state is not read again in another one."""
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The devices that change, in the plan's order; those that the plan no longer has come last."""
+        """The changed devices in the plan's order, then the devices outside the plan."""
         return tuple(self.after)
 
     def state(
         self, cluster: str, applied: Collection[str], declaration: Declaration, kinds: frozenset[str]
     ) -> RenderedTree:
-        """The cluster when ``applied`` have taken their change and the others have not; files of ``kinds``.
+        """The cluster's files of ``kinds`` with the change of ``applied`` devices alone.
 
-        A device that holds nothing that is known stands as it will.
+        A device without known files has its next ones.
         """
         files_by_path: dict[tuple[str, str], RenderedFile] = {}
         for device, files in self.files.items():
@@ -94,10 +94,9 @@ def trees_of(
 ) -> Trees:
     """Compare wanted and present trees of devices; both map devices to digests of trees in ``store``.
 
-    In ``held`` "" stands for a device that holds something else than its last tree. Devices that are in ``held`` alone
-    keep their files where the plan has them. A device in neither is rendered, with the ``versions`` of its secrets: it
-    is taken as planned.
-    Raises MissingObject when the store lacks a file that is wanted.
+    In ``held`` "" stands for a device with other files than its last tree. Devices in ``held`` alone keep their files
+    if the plan has them. A device in neither is rendered, with the ``versions`` of its secrets: it is taken as planned.
+    Raises MissingObject if the store lacks a wanted file.
     """
     contents = _Contents(store, versions or {})
     names = [device.name for device in plan.devices]
@@ -137,7 +136,7 @@ def _artifacts(device: str, files: Collection[File], contents: _Contents) -> Dev
 
 
 def _files(plan: Plan, name: str, digest: str, contents: _Contents) -> tuple[File, ...]:
-    """The files of a tree, by the store; of today's plan where the store does not know the tree."""
+    """The files of a tree in the store; rendered files of the plan for a tree outside the store."""
     stored = _listing(contents.store, digest)
     if stored is not None:
         return stored
@@ -147,9 +146,11 @@ def _files(plan: Plan, name: str, digest: str, contents: _Contents) -> tuple[Fil
 
 
 def _listing(store: Store, digest: str) -> tuple[File, ...] | None:
-    """The files of the tree with this digest, None when there is none in the store."""
+    """The files of the tree with this digest; None for a tree outside the store."""
+    if not digest:
+        return None
     try:
-        rows = json.loads(store.get(digest)) if digest else None
+        rows = json.loads(store.get(digest))
     except MissingObject:
         return None
-    return None if rows is None else tuple((row["path"], row["kind"], row["mode"], row["sha256"]) for row in rows)
+    return tuple((row["path"], row["kind"], row["mode"], row["sha256"]) for row in rows)

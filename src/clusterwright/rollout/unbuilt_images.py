@@ -1,8 +1,8 @@
-"""Images that boot servers do not have yet, and the files that servers keep until an image is built.
+"""Images missing on boot servers, and the former boot files kept until an image is built.
 
-A boot script names an image by the digest of its sources. Where that changes, a node that is reset would look for an
-image that is not built yet. So a boot server that lacks it keeps its former scripts, archives and answer files, and
-gets the new ones with the first update that finds the image there.
+A boot script names an image by the digest of its sources. After a change of them, a reset node would look for an image
+that is not built yet. So a boot server without it keeps its former scripts, archives and answer files, and gets the
+new ones with the first update after the image is there.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _LIMIT_S = 30
 
 @dataclass(frozen=True, slots=True)
 class UnbuiltImage:
-    """An image by the name of its files, with the boot servers that lack it."""
+    """An image by the name of its files, with the boot servers without it."""
 
     release: str
     servers: tuple[str, ...]
     keeps_former: bool
-    """Whether these servers go on with the files that they have; on a new one there are none."""
+    """Whether these servers keep their former files; a new server has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """A boot server that changes: its former tree (empty for a new one), its next one, images that are new in it."""
+    """A changed boot server: its former tree (empty for a new one), its next one, and the new images in that."""
 
     name: str
     former: list[dict[str, Any]]
@@ -46,9 +46,9 @@ class _Server:
 def keep_former_boots(
     plan: Plan, target: Chosen, manifests: Mapping[str, Manifest], former: Mapping[str, str]
 ) -> tuple[dict[str, Manifest], tuple[UnbuiltImage, ...]]:
-    """The manifests without boot files that name an image which its server lacks, and those images.
+    """The manifests without boot files of images missing on their server, and those images.
 
-    ``former`` has the tree that each device was given last. Raises ClusterwrightError when servers cannot be asked.
+    ``former`` has the last tree of each device. Raises ClusterwrightError if servers cannot be queried.
     """
     if plan.spec.boot is None:
         return dict(manifests), ()
@@ -71,7 +71,7 @@ def keep_former_boots(
 
 
 def unbuilt_lines(images: tuple[UnbuiltImage, ...]) -> Iterator[str]:
-    """Lines about them."""
+    """Lines about unbuilt images, for an operator."""
     for image in images:
         servers = ", ".join(image.servers)
         if image.keeps_former:
@@ -82,15 +82,15 @@ def unbuilt_lines(images: tuple[UnbuiltImage, ...]) -> Iterator[str]:
 
 
 def _server(plan: Plan, store: Store, name: str, wanted_digest: str, former_digest: str) -> _Server:
-    """The server, with the images that are new in its tree; a former tree that the store lost is taken for none."""
+    """The server with the new images in its tree; a former tree lost in the store counts as none."""
     wanted = store.listing(wanted_digest)
     try:
         held = store.listing(former_digest) if former_digest else []
     except MissingObject:
         held = []
-    known = served_images(file["path"] for file in held)
+    new_images = served_images(file["path"] for file in wanted) - served_images(file["path"] for file in held)
     releases = []
-    for image_name, version in sorted(served_images(file["path"] for file in wanted) - known):
+    for image_name, version in sorted(new_images):
         image = plan.spec.image(image_name)
         if image is not None and image.delivery == "memory":
             releases.append(f"{image_name}_{version}")
@@ -104,7 +104,7 @@ def _with_former_boots(server: _Server) -> list[dict[str, Any]]:
 
 
 def _lacking(target: Chosen, servers: list[_Server]) -> dict[str, tuple[str, ...]]:
-    """The new images that each server lacks; one that does not answer has none of them, for all that is known."""
+    """The new images missing on each server; all of them if it does not answer."""
     from clusterwright.deploy.ansible.query import CommandResult, RemoteCommand
 
     devices = target.devices()
@@ -132,10 +132,7 @@ def _unbuilt(servers: list[_Server], lacking: Mapping[str, tuple[str, ...]]) -> 
     releases = dict.fromkeys(chain.from_iterable(lacking[server.name] for server in servers))
     for release in releases:
         for keeps_former in (True, False):
-            names = tuple(
-                server.name
-                for server in servers
-                if release in lacking[server.name] and bool(server.former) is keeps_former
-            )
+            alike = [server for server in servers if bool(server.former) is keeps_former]
+            names = tuple(server.name for server in alike if release in lacking[server.name])
             if names:
                 yield UnbuiltImage(release, names, keeps_former)

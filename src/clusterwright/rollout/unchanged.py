@@ -1,7 +1,7 @@
-"""Stacks that hold the trees of their spec, found without reading it: nothing is to be planned, checked or proven then.
+"""Detect unchanged stacks without reading the spec: nothing has to be planned, checked or proven for them.
 
-The manifest of a stack is noted only for a spec without errors, and the note is used only while every file that went
-into it is the same (``deploy.remembered``). The stack's state has the last trees of devices.
+The manifest of a stack is cached only for a spec without errors, and used only while every source file of it is the
+same (``deploy.pulumi.cache``). The stack's state has the last trees of devices.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from clusterwright.deploy.targets import Chosen
 
 
 def recalled(spec: Path, layers: Iterable[str], target: Chosen) -> tuple[Manifest, ...] | None:
-    """Manifests of ``layers`` of ``spec`` on ``target``; None where one of them has to be rendered."""
+    """Cached manifests of ``layers`` of ``spec`` on ``target``; None if one of them has to be rendered."""
     manifests = []
     installation = cache(installation_digest)
     for layer in layers:
@@ -30,10 +30,10 @@ def recalled(spec: Path, layers: Iterable[str], target: Chosen) -> tuple[Manifes
 
 
 def unchanged(manifests: Collection[Manifest], engine: Engine) -> tuple[Stack, ...] | None:
-    """The stacks of ``manifests`` with the units that have devices; None where one holds anything else than it is to.
+    """The stacks of ``manifests``, with their units with devices; None if the trees of one differ.
 
-    A stack that is not deployed, or whose target reaches no device, is for a plan to tell about. Raises
-    ClusterwrightError when a state cannot be read.
+    A stack without a deployment, or without a device in the target's reach, needs a plan. Raises ClusterwrightError
+    if a state cannot be read.
     """
     stacks = tuple(map(_stack_of, manifests))
     for stack, manifest in zip(stacks, manifests, strict=True):

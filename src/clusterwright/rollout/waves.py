@@ -1,15 +1,15 @@
-"""Cutting a change into waves: canaries first, then no more at once than the policy allows.
+"""Plan the waves of a change: canaries first, then no more at once than the policy allows.
 
 A pure function of the plan, of the changes, and of the policy. Waves keep the order of the stacks (the layer above
 the pods, then pod by pod) and never reach over two of them. Within a stack units are packed first-fit: a unit joins the
 earliest wave of its kind in which every rack outside still keeps its bandwidth, and in which other members of its group
 of services stay up.
 
-Where nodes go out of service, or are drained with their switch, controllers of their Slurm change ahead of everything:
-jobs are to end before ports do.
+If nodes go out of service, or are drained with their switch, controllers of their Slurm change ahead of everything:
+jobs have to end before their ports are shut.
 
-Waves of a kind grow for every change: after the canaries a twentieth of its units, then a quarter, then the
-rest; and no wave changes more than half of those that stand in for each other.
+Waves of a kind grow: after the canaries a twentieth of its units, then a quarter, then the rest; and no wave changes
+more than half of a group of devices that replace each other.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from typing import TYPE_CHECKING
 from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.device_files.effect import Effect
 
-if TYPE_CHECKING:  # a plan is there, and ways through it are counted, only where something changes
+if TYPE_CHECKING:  # imported only for a change: without one, there is no plan and no path to count
     from clusterwright.plan.model import Device, Plan
     from clusterwright.rollout.bandwidth import RackWays
     from clusterwright.spec.rollout import RolloutPolicy
 
 EPSILON = 1e-9
 GROWTH = (0.05, 0.25, 1.0)
-"""Shares of a kind's units that its waves behind the canaries may have, one after the other; the last goes on."""
-COMPUTE = "node"  # the role of machines that run jobs
+"""Most units of the waves behind the canaries, as shares of the kind's units; the last share repeats."""
+COMPUTE = "node"  # the role of compute nodes
 
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Units that change at the same time.
+    """Units changed at the same time.
 
-    ``layer`` is the stack's; ``kind`` that of the units. ``devices`` are those that change, ``disturbed`` the racks
-    that change themselves, ``bandwidth_left`` the least share that any other rack keeps of its way up (``worst_rack``
-    on ``worst_fabric``). ``breaks`` says which promise of the policy no wave could keep, "" when all are.
+    ``layer`` is the stack's; ``kind`` that of the units. ``devices`` are the changed devices, ``disturbed`` the racks
+    among the units, ``bandwidth_left`` the least remaining share of another rack's uplinks (``worst_rack`` on
+    ``worst_fabric``). ``breaks`` is the limit of the policy that no wave could keep, "" if all are kept.
     """
 
     layer: str
@@ -59,17 +59,18 @@ class Wave:
 def plan_waves(
     plan: Plan, stacks: Iterable[Stack], changes: Mapping[str, Effect], policy: RolloutPolicy
 ) -> tuple[Wave, ...]:
-    """The waves in which ``changes`` (the effect on each changed device) go out over ``stacks``, in order.
+    """The waves of ``changes`` (the effect on each changed device) over ``stacks``, in order.
 
     Every changed unit is in exactly one wave.
     """
     if not changes:
         return ()
-    pending = [
-        (stack, tuple(unit for unit in stack.units if any(name in changes for name in unit.devices)))
-        for stack in stacks
-    ]
-    pending_units = list(chain.from_iterable(units for _, units in pending))
+    pending: list[tuple[Stack, list[Unit]]] = []
+    pending_units: list[Unit] = []
+    for stack in stacks:
+        changed_units = [unit for unit in stack.units if not changes.keys().isdisjoint(unit.devices)]
+        pending.append((stack, changed_units))
+        pending_units.extend(changed_units)
     packing = _Packing(plan, changes, policy, Counter(unit.kind for unit in pending_units))
     canaries = {unit.name for unit in _canaries(plan, pending_units, changes, policy.canaries)}
     controllers = _draining_controllers(plan, changes)
@@ -86,9 +87,11 @@ def plan_waves(
 
 
 def leaving_nodes(plan: Plan, changes: Collection[str]) -> dict[str, frozenset[str]]:
-    """Nodes by each switch of ``changes`` that they may lose their way by: those out of service, whose ports it shuts,
-    and drained ones where it is drained, or gone, itself."""
-    from clusterwright.plan.service import ACTIVE, OUT_OF_SERVICE  # an update that changes nothing loads no plan
+    """Nodes that may lose their path by a switch of ``changes``, by that switch.
+
+    A switch shuts the ports of nodes out of service; of drained nodes only a drained switch, or one out of service.
+    """
+    from clusterwright.plan.service import ACTIVE, OUT_OF_SERVICE  # an update without changes loads no plan
 
     nodes: dict[str, frozenset[str]] = {}
     for device in plan.devices:
@@ -104,7 +107,7 @@ def leaving_nodes(plan: Plan, changes: Collection[str]) -> dict[str, frozenset[s
 
 
 def _draining_controllers(plan: Plan, changes: Collection[str]) -> frozenset[str]:
-    """Controllers of a Slurm that change, where nodes may lose their way: Slurm drains those first."""
+    """Changed controllers of a Slurm, if nodes may lose their path: Slurm drains these nodes first."""
     if not leaving_nodes(plan, changes):
         return frozenset()
     from clusterwright.intent.scheduling import controllers
@@ -117,9 +120,9 @@ def _draining_controllers(plan: Plan, changes: Collection[str]) -> frozenset[str
 
 
 def _canaries(plan: Plan, pending: list[Unit], changes: Mapping[str, Effect], count: int) -> Iterator[Unit]:
-    """The first ``count`` units of each kind: the same roles and models change on the units of one kind.
+    """The first ``count`` units with the same kind and the same roles, models and images of changed devices.
 
-    None where a kind has no more units than that: a wave of all of it would be no canary.
+    Without more such units than that there is no canary: its wave would be all of them.
     """
     units = [(unit, _signature(plan, unit, changes)) for unit in pending]
     total = Counter(signature for _, signature in units)
@@ -137,9 +140,9 @@ def _signature(plan: Plan, unit: Unit, changes: Mapping[str, Effect]) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _OpenWave:
-    """A wave that is being filled: who is away, which racks change, how many members of which services are away.
+    """A wave being filled: the devices away, the changed racks, and the number of members away, by service.
 
-    ``touched`` counts the devices that change, away or not, by the group whose members stand in for each other.
+    ``touched`` counts the changed devices, away or not, by their group (``_group_of``).
     """
 
     units: tuple[Unit, ...]
@@ -149,7 +152,7 @@ class _OpenWave:
     touched: Counter[_Group]
 
     def joined(self, other: _OpenWave) -> _OpenWave:
-        """One wave of both."""
+        """Both waves as one."""
         return _OpenWave(
             units=(*self.units, *other.units),
             down=self.down | other.down,
@@ -163,10 +166,9 @@ _Group = tuple[str, ...]
 
 
 def _group_of(plan: Plan, device: Device) -> _Group:
-    """Those that stand in for a device: upper switches of its tier in its pod, machines of its group of services.
+    """The key of a device and its replacements: upper switches of a tier and pod, machines of a group of services.
 
-    () for a device that only a second port of its hosts could replace: a switch at the bottom, a machine that runs
-    jobs.
+    () for a device without a replacement: a switch at the bottom, a compute node.
     """
     if device.kind == "switch":
         return (device.fabric, device.role, device.pod) if plan.level(device) > 0 else ()
@@ -205,12 +207,12 @@ class _Packing:
                 yield self._closed(layer, kind, opened, is_canary=is_canary)
 
     def _most_units(self, kind: str, wave: int) -> int:
-        """How many units the next wave but ``wave`` of a kind may have."""
+        """Most units of a kind's wave after ``wave`` further ones."""
         share = GROWTH[min(self._waves_of[kind] + wave, len(GROWTH) - 1)]
         return max(1, int(share * self._totals[kind]))
 
     def _pack(self, units: list[Unit], *, is_canary: bool) -> list[_OpenWave]:
-        full: list[_OpenWave] = []  # with a unit that breaks a promise on its own, which nothing joins
+        full: list[_OpenWave] = []  # of one unit that breaks a limit on its own: no other unit joins
         open_waves: list[_OpenWave] = []
         for unit in units:
             alone = self._alone(unit)
@@ -234,14 +236,14 @@ class _Packing:
         return sorted([*open_waves, *full], key=lambda wave: place[wave.units[0].name])
 
     def _alone(self, unit: Unit) -> _OpenWave:
-        """A wave of one unit: those of its devices whose change is more than live are away for a while."""
+        """A wave of one unit: its devices with more than a live change are away for a while."""
         away = [name for name in unit.devices if self._changes.get(name, Effect.LIVE) > Effect.LIVE]
         members = (self._plan.by_name[name] for name in away)
         return _OpenWave(
             units=(unit,),
             down=frozenset(away),
             racks=frozenset({unit.name} if away and unit.kind == "rack" else ()),
-            # Machines of services and storage stand in for each other; those that run jobs do not.
+            # Machines of services and storage replace each other; compute nodes do not.
             services=Counter(
                 device.node_group for device in members if device.kind == "node" and device.role != COMPUTE
             ),
@@ -259,21 +261,21 @@ class _Packing:
         return any(count > max(1, self._groups[group] // 2) for group, count in wave.touched.items())
 
     def _broken(self, wave: _OpenWave) -> str:
-        """Which promise the wave breaks, "" when it keeps all."""
+        """The limit of the policy broken by the wave; "" if it keeps all."""
         for group, count in sorted(wave.services.items()):
             members = self._members[group]
             if count > members // 2:
                 return f"{members - count} of {members} of {group} are left while it lasts"
         floor = self._policy.min_bandwidth_percent / 100
-        left, rack, fabric = self._ways.worst(wave.down, wave.racks)
-        if left + EPSILON < floor:
-            return f"{rack} keeps {left:.0%} of its way up on {fabric}, below {floor:.0%}, however it is cut"
+        share, rack, fabric = self._ways.worst(wave.down, wave.racks)
+        if share + EPSILON < floor:
+            return f"{rack} keeps {share:.0%} of its way up on {fabric}, below {floor:.0%}, however it is cut"
         return ""
 
     def _closed(self, layer: str, kind: str, wave: _OpenWave, *, is_canary: bool) -> Wave:
         members = chain.from_iterable(unit.devices for unit in wave.units)
         devices = tuple(name for name in members if name in self._changes)
-        left, rack, fabric = self._ways.worst(wave.down, wave.racks)
+        share, rack, fabric = self._ways.worst(wave.down, wave.racks)
         return Wave(
             layer=layer,
             kind=kind,
@@ -282,7 +284,7 @@ class _Packing:
             devices=devices,
             effect=max(self._changes[name] for name in devices),
             disturbed=tuple(sorted(wave.racks)),
-            bandwidth_left=left,
+            bandwidth_left=share,
             worst_rack=rack,
             worst_fabric=fabric,
             breaks=self._broken(wave),

@@ -1,4 +1,4 @@
-"""The times at which waves may start: whether one is now, and when the next one opens."""
+"""Rollout windows: the times at which waves may start."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.spec.rollout import Window
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_WEEK = 8  # days from now within which every window opens, whatever the day of the week is
+_WEEK = 8  # days from now within which every window opens, on any day of the week
 
 
 def next_opening(windows: Sequence[Window], moment: datetime) -> datetime | None:
-    """When the next of ``windows`` opens; None where one is open at ``moment``, or there is none.
+    """The next opening of ``windows``; None while one is open at ``moment``, and without windows.
 
-    Raises ClusterwrightError for a time zone that this machine does not know.
+    Raises ClusterwrightError for a time zone unknown to this machine.
     """
     coming: list[datetime] = []
     for window in windows:
@@ -29,7 +29,7 @@ def next_opening(windows: Sequence[Window], moment: datetime) -> datetime | None
 
 
 def _openings(window: Window, moment: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """When it opens and closes, from the day before ``moment`` on."""
+    """Openings of a window with their closings, from the day before ``moment`` on."""
     zone = window.zone
     if zone is None:
         raise ClusterwrightError(f"this machine does not know the time zone {window.timezone} of a rollout window")

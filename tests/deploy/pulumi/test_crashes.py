@@ -269,10 +269,10 @@ def test_pulumis_lock_tells_its_owner_and_only_that_of_a_process_that_is_gone_is
     )
     ann, bob = owners_in(message)
     assert ann == Owner("ann", "control-1", 812, datetime(2026, 3, 1, 2, 11, 9, tzinfo=UTC))
-    assert bob.told(datetime(2026, 3, 1, 3, 12, tzinfo=UTC)) == (
+    assert bob.description(datetime(2026, 3, 1, 3, 12, tzinfo=UTC)) == (
         "bob@control-2 (pid 7) since 2026-03-01 01:12:00 UTC, 2 hours ago"
     )
-    assert bob.told(datetime(2026, 2, 1, tzinfo=UTC)).endswith(", by a clock that is ahead of this one")
+    assert bob.description(datetime(2026, 2, 1, tzinfo=UTC)).endswith(", by a clock that is ahead of this one")
     assert owners_in("error: something else") == ()
 
     here, now = socket.gethostname(), datetime.now(UTC)

@@ -62,15 +62,15 @@ def stop(root: Path, *, now: bool) -> int:
     moment = datetime.now(UTC)
     for pid, owner in owners.items():
         if not owner.is_here:
-            raise ClusterwrightError(f"{owner.action} is run by {owner.owner.told(moment)}: stop it on that machine")
+            raise ClusterwrightError(f"{owner.action} is run by {owner.owner.description(moment)}: stop it on that machine")
         try:
             os.kill(pid, signal.SIGTERM)
             if now:
                 os.kill(pid, signal.SIGTERM)
         except OSError as error:
-            raise ClusterwrightError(f"{owner.owner.told(moment)}: {error.strerror}") from None
+            raise ClusterwrightError(f"{owner.owner.description(moment)}: {error.strerror}") from None
         effect = "stops as soon as its steps are done" if now else "finishes the running wave and starts nothing new"
-        click.echo(f"{owner.action} of {owner.owner.told(moment)} {effect}")
+        click.echo(f"{owner.action} of {owner.owner.description(moment)} {effect}")
     return 0
 
 
@@ -103,7 +103,7 @@ def _overdue(root: Path) -> list[str]:
 def _lines(owners: tuple[LockOwner, ...], under_way: UnderWay | None, last: Rollout | None) -> Iterator[str]:
     moment = datetime.now(UTC)
     for owner in owners:
-        yield f"{owner.name} is being changed ({owner.action}) by {owner.owner.told(moment)}"
+        yield f"{owner.name} is being changed ({owner.action}) by {owner.owner.description(moment)}"
     if not owners:
         yield "no change is running"
     if under_way is not None:

@@ -1,4 +1,4 @@
-"""Devices' trees as Ansible alone takes them: a file for each device, for the roles' playbooks without a deployment."""
+"""Devices' trees as files for the roles' playbooks, to be run by Ansible alone without a deployment."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class WrittenBundles:
 
 
 def write_bundles(plan: Plan, names: Iterable[str], folder: Path, values: Values | None) -> WrittenBundles:
-    """Write the bundles of devices into ``folder``, which the owner alone reads: trees hold secrets.
+    """Write the bundles of devices into ``folder``, readable by its owner alone: trees hold secrets.
 
-    Raises SecretError for a secret without a value, before anything is written, and ClusterwrightError where writing
-    fails, where ``folder`` holds something else, or where secrets are needed and ``values`` are None.
+    Raises SecretError for a secret without a value, before anything is written, and ClusterwrightError if writing
+    fails, if ``folder`` holds other files, or if secrets are needed and ``values`` are None.
     """
     payloads: dict[str, bytes] = {}
     over_ssh, over_eapi, skipped = [], [], {}
@@ -70,14 +70,14 @@ def _with_secrets(name: str, tree: DeviceTree, values: Values | None) -> DeviceT
 
 
 def _replace(folder: Path, payloads: Mapping[str, bytes], devices: frozenset[str]) -> None:
-    """Every bundle is written aside and takes its place; one of a device that has none any more goes."""
+    """Replace every bundle, written aside first, and remove bundles of devices without one."""
     try:
         folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         stale = {entry.name for entry in folder.iterdir()} - payloads.keys()
-        strange = sorted(stale - devices)
-        if strange:
+        other_files = sorted(stale - devices)
+        if other_files:
             raise ClusterwrightError(
-                f"{folder}: holds {strange[0]}, which is no bundle of a device. Name another folder."
+                f"{folder}: holds {other_files[0]}, which is no bundle of a device. Name another folder."
             )
         folder.chmod(PRIVATE_FOLDER)
         for name, content in payloads.items():

@@ -1,7 +1,7 @@
-"""Running configurations, read from devices with no more than rights to read, and kept by date.
+"""Read running configurations of devices, with rights to read alone, and keep them by date.
 
 Over SSH as the access file's account itself. It becomes root by sudo for two commands alone: listing the packet filter
-and the kernel's settings, which only root sees whole. Over eAPI as one request. Nothing is written on a device.
+and the kernel's settings, which are complete for root only. Over eAPI as one request. Nothing is written on a device.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Collected:
 
 
 def collect(plan: Plan, devices: Devices) -> Collected:
-    """Ask every device that the access file reaches. Raises ClusterwrightError for one that the plan does not have."""
+    """Query all devices of the access file. Raises ClusterwrightError for one outside the plan."""
     reached = devices.over_ssh | devices.over_eapi
     unknown = sorted(reached - plan.by_name.keys())
     if unknown:
@@ -62,7 +62,7 @@ def collect(plan: Plan, devices: Devices) -> Collected:
 
 
 def _questions(plan: Plan, name: str) -> Iterator[tuple[str, RemoteCommand]]:
-    """Outputs and configuration files that are read from a device over SSH."""
+    """Outputs and configuration files to read from a device over SSH."""
     paths = [artifact.path for artifact in Rendering(plan).of_device(name)]
     for output in (_FILTER, _SETTINGS):
         if any(fnmatchcase(path, OUTPUTS[output].files) for path in paths):
@@ -77,9 +77,9 @@ def _questions(plan: Plan, name: str) -> Iterator[tuple[str, RemoteCommand]]:
 
 
 def keep(texts: Mapping[str, Mapping[str, str]], folder: Path, moment: str) -> Path:
-    """Write the answers into ``folder/moment/DEVICE``, for the owner alone: configurations hold hashes of secrets.
+    """Write the answers into ``folder/moment/DEVICE``, readable by the owner alone: they hold hashes of secrets.
 
-    Raises ClusterwrightError where that fails, or where something of that moment is there already.
+    Raises ClusterwrightError if that fails, or if there is a folder of that moment already.
     """
     place = folder / moment
     try:

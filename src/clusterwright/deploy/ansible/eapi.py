@@ -1,4 +1,4 @@
-"""Arista switches over eAPI: configuration sessions that undo themselves unless they are confirmed.
+"""Arista switches over eAPI: configuration sessions with a rollback by the switch unless they are confirmed.
 
 Not through arista.eos: its modules commit at once and know no commit timer, and its persistent connections are found
 again by host and SSH port, so that two switches behind one address would share one. A module of ours speaks JSON-RPC
@@ -22,11 +22,11 @@ MARGIN_S = 120
 
 @dataclass(frozen=True, slots=True)
 class EapiAccess:
-    """How switches are reached: over HTTPS, with the certificate of ``DEVICE.domain`` signed by ``ca``.
+    """Access to switches: over HTTPS, with the certificate of ``DEVICE.domain`` signed by ``ca``.
 
     Credentials are files, and only their names go to Ansible: ``certificate`` and ``key`` of a client, or ``user`` and
-    ``password_file``. A switch takes back what is not confirmed within ``commit_timer_s``; ``settle_s`` is how long its
-    neighbours may take to come back, ``answer_s`` how long one answer may take.
+    ``password_file``. A switch rolls back a change not confirmed within ``commit_timer_s``; ``settle_s`` is the time
+    for its neighbours to come back, ``answer_s`` the time for one answer.
     """
 
     addresses: Mapping[str, str]
@@ -76,7 +76,7 @@ class EapiTransport:
         return {meaning: path for meaning, path in named.items() if path is not None}
 
     def settled(self, tree: DeviceTree) -> Outcome | None:
-        """See ``Transport``. A switch without a configuration is out of reach: with an empty tree it is only let go."""
+        """See ``Transport``. An empty tree only releases a switch: without a configuration it would be out of reach."""
         paths = sorted(artifact.path for artifact in tree)
         if not paths:
             message = "it keeps the configuration that it runs, and is no longer looked after"

@@ -1,7 +1,7 @@
-"""Which machine runs Ansible for which devices: shares by pod over execution nodes.
+"""Distribution of devices over execution nodes, by pod.
 
-A pod stays together, because it fails together: when an execution node is lost, others do its pods, and theirs go on as
-they were.
+A pod stays together, because it fails together: if an execution node is lost, others take over its pods, and their own
+pods go on.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clusterwright.spec.execution import MESH_TLS
 
 @dataclass(frozen=True, slots=True)
 class MeshNode:
-    """``name`` is its identity on the mesh; ``pods`` come to it first, all others to the least busy node."""
+    """``name`` is its identity on the mesh; ``pods`` are assigned to it, all others to the node with fewest devices."""
 
     name: str
     pods: tuple[str, ...] = ()
@@ -27,12 +27,12 @@ class MeshNode:
 
 @dataclass(frozen=True, slots=True)
 class ConnectedMesh:
-    """The execution nodes of a cluster, as the control node sees them.
+    """The execution nodes of a cluster, seen from the control node.
 
     ``control_socket`` is that of the control node's own receptor. ``pods`` maps each device to its pod, for the whole
-    cluster: shares are cut over all of it, so that runs that know nothing of each other keep to the same ones. A node
-    counts as lost when the mesh has no route to it for ``lost_after_s``, or when its worker says nothing for
-    ``silent_after_s``, though it should say every few seconds that it is alive.
+    cluster: shares are computed over all of it, so that independent runs use the same ones. A node counts as lost after
+    ``lost_after_s`` without a route on the mesh, or ``silent_after_s`` without output of its worker, which sends a
+    keepalive every few seconds.
     """
 
     control_socket: Path
@@ -43,9 +43,9 @@ class ConnectedMesh:
     tls: str = MESH_TLS
 
     def partition(self, devices: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Execution node -> those of ``devices`` that it is to reach, in their order; no node without devices.
+        """Execution node -> its share of ``devices``, in their order; no node without devices.
 
-        Every device is in one share; one that the file does not know is in the first node's.
+        Every device is in one share; a device without a pod is in the first node's.
         """
         homes = home_of_pods(Counter(self.pods.values()), self.nodes)
         shares: dict[str, list[str]] = {}
@@ -55,7 +55,7 @@ class ConnectedMesh:
 
 
 def read_execution(path: Path) -> ConnectedMesh:
-    """The file that the control node's tree has of its execution nodes. Raises ClusterwrightError."""
+    """Read the control node's file of its execution nodes. Raises ClusterwrightError."""
     try:
         document = json.loads(read_given(path))
         nodes = tuple(MeshNode(str(name), tuple(pods)) for name, pods in document["nodes"].items())
@@ -76,14 +76,14 @@ def read_execution(path: Path) -> ConnectedMesh:
 
 
 def home_of_pods(sizes: Mapping[str, int], nodes: Sequence[MeshNode]) -> dict[str, str]:
-    """Pod -> the one of ``nodes`` (at least one) that works for it. ``sizes`` counts the devices of each pod.
+    """Pod -> its node of ``nodes`` (at least one). ``sizes`` is the number of devices of each pod.
 
-    Pods that a node names come to it, the others, largest first, to the node with the fewest devices: where none are
-    named, the shares of two nodes differ by no more than the largest pod.
+    Pods named by a node are assigned to it, the others, largest first, to the node with the fewest devices: without
+    named pods, the shares of two nodes differ by no more than the largest pod.
     """
     loads = {node.name: 0 for node in nodes}
     homes: dict[str, str] = {}
-    for node in reversed(nodes):  # the first node that names a pod counts
+    for node in reversed(nodes):  # the first node naming a pod counts
         homes.update((pod, node.name) for pod in node.pods if pod in sizes)
     for pod, name in homes.items():
         loads[name] += sizes[pod]

@@ -1,4 +1,4 @@
-"""The private folders of Ansible runs: made for one run, the latest kept for people, never with a bundle or a key."""
+"""Private folders of Ansible runs: the latest are kept for operators, without bundles and keys."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from clusterwright.durable import took_lock
 KEPT_RUNS = 10
 
 BUNDLES = "bundles"
-"""The folder of a run that holds what devices are about to be sent; it goes when the run is over."""
+"""The folder of a run with the trees to be sent; removed after the run."""
 
 _LOCK, _UNIT, _PROJECT, _ACCESS = "lock", "unit", "project", "access"
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """``path`` is ansible-runner's private data folder, ``project`` takes playbooks and roles, ``bundles`` the trees,
-    ``access`` keys that travel."""
+    """``path`` is ansible-runner's private data folder, with playbooks and roles in ``project``, trees in ``bundles``,
+    and keys to be sent in ``access``."""
 
     path: Path
     project: Path
@@ -32,14 +32,14 @@ class RunFolder:
 
     @property
     def note(self) -> Path:
-        """The file that names the running work unit, for the next command after a killed process."""
+        """The file with the running work unit, for the next command after a killed process."""
         return self.path / _UNIT
 
 
 def abandoned_units(folder: Path) -> Iterator[str]:
-    """The work units that killed processes left under way. Each is named until its run is forgotten."""
+    """Work units left running by killed processes, each listed once."""
     for path in sorted(folder.glob(f"run-*/{_UNIT}")):
-        # Other processes of the same deployment look too: one of them may have forgotten it, and removed the run.
+        # Other processes of the same deployment do the same: one of them may have removed the run.
         with contextlib.suppress(FileNotFoundError), (path.parent / _LOCK).open("r+") as lock:
             if took_lock(lock):
                 yield path.read_text()
@@ -48,10 +48,10 @@ def abandoned_units(folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def run_folder(folder: Path) -> Iterator[RunFolder]:
-    """A new folder under ``folder`` for one run. Trees hold keys: they are gone when the run is.
+    """A new folder under ``folder`` for one run. Trees hold keys: they are removed with the end of the run.
 
-    A process that was killed leaves them; the next run removes them. Whoever holds a run's lock is alive. The folder's
-    own lock is held while runs are removed and made: stacks that go side by side share it.
+    A killed process leaves them; the next run removes them. The owner of a run's lock is alive. The folder's own lock
+    is held while runs are removed and made: parallel stacks share it.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.ExitStack() as held:
@@ -83,6 +83,6 @@ def _tidy(folder: Path) -> None:
 def _forget(path: Path) -> None:
     for name in (_PROJECT, BUNDLES, _ACCESS):
         shutil.rmtree(path / name, ignore_errors=True)
-    # ansible-runner notes the command with its whole environment, in which there may be passphrases.
+    # ansible-runner records the command with its whole environment, which may hold passphrases.
     for command in path.glob("artifacts/*/command"):
         command.unlink()

@@ -1,7 +1,7 @@
 """One shard of devices as a job for ansible-runner, here or on another machine.
 
-A job that travels names no path of this machine: roles, payloads, keys and host keys lie in its folder, which the other
-machine unpacks where it likes, and removes with the run.
+A transmitted job has no path of this machine: roles, payloads, keys and host keys are in its folder, which the other
+machine unpacks anywhere, and removes after the run.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from clusterwright.deploy.ansible.transport import PlaybookPlaces, Transport
 from clusterwright.deploy.target import DeviceTree
 from clusterwright.finding import ClusterwrightError
 
-# Only playbooks, roles and what they need; caches of a linter or of Python are nobody else's.
+# Only playbooks, roles and their files; caches of a linter or of Python stay here.
 _NOT_SENT = shutil.ignore_patterns("__pycache__", ".*", "*.md")
 _CONFIGURATION = "ansible.cfg"
 
 
 @dataclass(frozen=True, slots=True)
 class PlaybookJob:
-    """``shard`` maps device to tree; None instead of a tree: the device is only read."""
+    """``shard`` maps device to tree; a device with None instead of a tree is only read."""
 
     transport: Transport
     shard: Mapping[str, DeviceTree | None]
@@ -38,9 +38,9 @@ class PlaybookJob:
     timeout_s: int
 
     def run_here(self, private: RunFolder, transcript: Transcript, given_up: Callable[[], bool]) -> None:
-        """Runs the job in this process, and fills ``transcript``."""
-        # By the package, for which a thread waits while another one imports it. Its module alone is there before that,
-        # when `plugins` is the subpackage still, and a run ends with "'module' object is not iterable".
+        """Run the job in this process, and fill ``transcript``."""
+        # By the package: a thread waits while another one imports it. The submodule alone exists earlier, when
+        # `plugins` is still the subpackage, and a run ends with "'module' object is not iterable".
         import ansible_runner
 
         files = {meaning: str(path.resolve()) for meaning, path in self.transport.files.items()}
@@ -50,14 +50,14 @@ class PlaybookJob:
         runner = ansible_runner.interface.init_runner(
             **arguments, event_handler=transcript.hear, cancel_callback=given_up
         )
-        # It starts from this process's whole environment, and notes what it starts Ansible with in a file.
+        # It would start from this process's whole environment, and records Ansible's environment in a file.
         runner_variables = {name: value for name, value in runner.config.env.items() if name in _SET_BY_RUNNER}
         runner.config.env = {**child_environment(), **arguments["envvars"], **runner_variables}
         runner.run()
         transcript.close(runner.rc)
 
     def transmit(self, private: RunFolder, stream: IO[bytes]) -> None:
-        """Writes the job whole to ``stream``, for ``ansible-runner worker``; keys and payloads are in it."""
+        """Write the job to ``stream``, for ``ansible-runner worker``, with its keys and payloads."""
         import ansible_runner
 
         files: dict[str, str] = {}
@@ -89,28 +89,28 @@ class PlaybookJob:
 
 
 _ENVIRONMENT = {
-    # An empty one, found from the project's folder: a file in somebody's home must not change a deployment.
+    # An empty one, found from the project's folder: a file in a home directory must not change a deployment.
     "ANSIBLE_CONFIG": _CONFIGURATION,
     "ANSIBLE_INVENTORY_ENABLED": "ansible.builtin.yaml",  # reads JSON first
     "ANSIBLE_NOCOLOR": "True",
     "ANSIBLE_LOCALHOST_WARNING": "False",
     "ANSIBLE_HOST_KEY_CHECKING": "True",
-    # What ansible-runner adds to or takes from the caller's own.
+    # Variables that ansible-runner adds to or takes from the caller's environment.
     "ANSIBLE_CALLBACK_PLUGINS": "",
     "ANSIBLE_STDOUT_CALLBACK": "",
     "AWX_LIB_DIRECTORY": "",
-    **LOCALE,  # that of an execution node is its own otherwise
+    **LOCALE,  # an execution node would use its own otherwise
 }
 
 _SET_BY_RUNNER = frozenset(
     {"ANSIBLE_CALLBACK_PLUGINS", "ANSIBLE_STDOUT_CALLBACK", "ANSIBLE_RETRY_FILES_ENABLED", "AWX_ISOLATED_DATA_DIR"}
     | {"ANSIBLE_CACHE_PLUGIN", "ANSIBLE_CACHE_PLUGIN_CONNECTION"}
 )
-"""What ansible-runner gives Ansible by itself (``BaseConfig.prepare_env`` of 2.4)."""
+"""Variables set by ansible-runner itself (``BaseConfig.prepare_env`` of 2.4)."""
 
 
 def _search_path() -> str:
-    """A PATH on which ansible-playbook is found, first of all beside this interpreter, where the lock put it."""
+    """A PATH with ansible-playbook, first of all the one beside this interpreter."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
     if shutil.which("ansible-playbook", path=path) is None:
         raise ClusterwrightError("the program ansible-playbook is missing: install the Python package ansible-core")

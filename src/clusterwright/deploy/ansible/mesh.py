@@ -1,8 +1,8 @@
-"""Jobs on execution nodes, over a mesh of receptors; a node that is lost in the middle has its share done by another.
+"""Run jobs on execution nodes, over a mesh of receptors; the share of a lost node is repeated by another one.
 
-Everything of a lost share is done again, devices that had answered too: only a run that came to its end counts, and a
-device that is right already has nothing to change. A worker that outlives its node's receptor does no harm meanwhile:
-a device over SSH is locked while it changes.
+A lost share is repeated as a whole, with the devices that had answered: only a completed run counts, and a device with
+its tree has nothing to change. A worker outliving its node's receptor does no harm meanwhile: a device over SSH is
+locked while it changes.
 """
 
 from __future__ import annotations
@@ -23,22 +23,21 @@ from clusterwright.deploy.ansible.worker_stream import StreamError, WorkerStream
 from clusterwright.spec.execution import WORK_TYPE
 
 POLL_S = 1.0
-_MARGIN_S = 60  # what a worker may need beyond the limit of its run, to end it and say so
+_MARGIN_S = 60  # time for a worker beyond the limit of its run, to end the run and report that
 
 
 class NodeLostError(Exception):
-    """An execution node, or the mesh on the way to it, is gone."""
+    """A lost execution node, or a mesh without a route to it."""
 
 
 class WorkLostError(Exception):
-    """A worker ended without its last word, on a node that is still there."""
+    """A worker ended without its final status, on a present node."""
 
 
 class Mesh:
-    """The execution nodes as one deployment sees them; every thread may use it.
+    """The execution nodes of one deployment; safe for threads.
 
-    ``folder`` takes the runs' private folders. A node works on ``jobs_at_once`` jobs, and on none any more once it was
-    lost.
+    ``folder`` has the runs' private folders. A node works on ``jobs_at_once`` jobs, and on none after it was lost.
     """
 
     def __init__(self, execution: ConnectedMesh, folder: Path, jobs_at_once: int) -> None:
@@ -48,12 +47,12 @@ class Mesh:
         self._slots = {node.name: threading.Semaphore(jobs_at_once) for node in execution.nodes}
         self._jobs = dict.fromkeys(self._slots, 0)
         self._lost: dict[str, str] = {}
-        self._lock = threading.Lock()  # over who has how much to do, and who is lost
+        self._lock = threading.Lock()  # over the nodes' numbers of jobs, and the lost nodes
 
     def shares(self, devices: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        """Execution node -> its share of ``devices``, whether it is there or not; every device is in one.
+        """Execution node -> its share of ``devices``, even for an absent node; every device is in one share.
 
-        Work that a killed process left is ended first. Raises ReceptorError when this machine's own receptor does not
+        Work left by a killed process is ended first. Raises ReceptorError if this machine's own receptor does not
         answer.
         """
         for unit in abandoned_units(self._folder):
@@ -98,7 +97,7 @@ class Mesh:
         return before
 
     def _wait_for_nodes(self) -> None:
-        """Finds out which nodes are there; waited for only when none is, as after a start of this receptor."""
+        """Find the present nodes; wait only if there is none, as after a start of this receptor."""
         deadline = time.monotonic() + self._execution.lost_after_s
         while not (alive := self._receptor.reachable() & self._slots.keys()) and time.monotonic() < deadline:
             time.sleep(POLL_S)
@@ -107,7 +106,7 @@ class Mesh:
                 self.leave_out(name, "the mesh has no route to it")
 
     def leave_out(self, node: str, reason: str) -> None:
-        """``node`` is given nothing any more."""
+        """Assign no further job to ``node``."""
         with self._lock:
             self._lost[node] = reason
 
@@ -124,7 +123,7 @@ class Mesh:
 
 @dataclass(slots=True)
 class _Attempt:
-    """One job on one node; ``begun`` when something may have reached its devices."""
+    """One job on one node; ``begun`` is True once its devices may have been reached."""
 
     receptor: Receptor
     execution: ConnectedMesh
@@ -134,7 +133,7 @@ class _Attempt:
     begun: bool = False
 
     def run(self, private: RunFolder, given_up: threading.Event) -> None:
-        """Hands the job over, and listens until it is over. Raises NodeLostError and WorkLostError."""
+        """Submit the job, and read its output until it is over. Raises NodeLostError and WorkLostError."""
 
         def write(unit: str, stream: IO[bytes]) -> None:
             private.note.write_text(unit)
@@ -178,7 +177,7 @@ class _Attempt:
     def _take(
         self, stream: WorkerStream, receive: Callable[[], bytes], watch: _NodeWatch, given_up: threading.Event
     ) -> bool:
-        """Read results until the connection ends. True: the worker has finished."""
+        """Read results until the connection ends. True if the worker has finished."""
         while not stream.ended and not given_up.is_set():
             try:
                 piece = receive()
@@ -194,7 +193,7 @@ class _Attempt:
 
 
 class _NodeWatch:
-    """Whether a node is still at work, as far as one can tell from here."""
+    """Watches the signs of life of a node's worker."""
 
     def __init__(self, receptor: Receptor, execution: ConnectedMesh, node: str, limit_s: float) -> None:
         self._receptor, self._execution, self._node = receptor, execution, node
@@ -202,11 +201,11 @@ class _NodeWatch:
         self._deadline = self._heard + limit_s
 
     def heard(self) -> None:
-        """Its worker said something."""
+        """Note output of the worker."""
         self._heard = self._reached = time.monotonic()
 
     def require_node(self) -> None:
-        """Called when nothing came for a while. Raises NodeLostError, and ReceptorError."""
+        """Check the node after a while without output. Raises NodeLostError, and ReceptorError."""
         now = time.monotonic()
         if self._node in self._receptor.reachable():
             self._reached = now
@@ -218,7 +217,7 @@ class _NodeWatch:
             raise NodeLostError("its worker did not end in time")
 
     def require_mesh(self, error: ReceptorError) -> None:
-        """Called when this machine's receptor fails. Raises NodeLostError."""
+        """Tolerate a failure of this machine's receptor for a while. Raises NodeLostError."""
         if time.monotonic() - self._reached > self._execution.lost_after_s:
             raise NodeLostError(str(error)) from None
 

@@ -1,8 +1,7 @@
-"""Asking devices that run: programs whose answer says how a device is, read and never changed.
+"""Query running devices: run programs that report state and change nothing.
 
-Over SSH as the deployment itself goes there: the same key, the same known hosts, and the one command that the line for
-sudoers allows (``docs/deploy.md``). Over eAPI as one request. A device that does not answer in time is that, and nobody
-else waits for it.
+Over SSH by the deployment's own access: the same key, the same known hosts, and the one command in the line for sudoers
+(``docs/deploy.md``). Over eAPI as one request. A device without an answer in time is unreachable, and delays no other.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from clusterwright.deploy.target import Unreachable
 from clusterwright.finding import ClusterwrightError
 
 AT_ONCE = 32
-"""Connections beside each other: each is a process on the control node that waits."""
+"""Parallel connections: each is a waiting process on the control node."""
 CONNECT_S = 10
-_GRACE_S = 5  # what an interpreter's start and the way back may take beyond the programs' own limits
+_GRACE_S = 5  # time for an interpreter's start and the answer's transfer beyond the programs' own limits
 _BECOME = "BECOME-SUCCESS-asking"
 
-# Runs on the device; the program that is asked ends in time, with its children.
+# Runs on the device; ends the program in time, with its children.
 _PROGRAM = """
 import json, os, signal, subprocess
 command, limit_s = json.loads({question!r})
@@ -51,7 +50,7 @@ print(json.dumps(answer))
 
 @dataclass(frozen=True, slots=True)
 class RemoteCommand:
-    """A program to run on a device, with its arguments, and how long it may take there."""
+    """A program to run on a device, with its arguments and time limit."""
 
     command: tuple[str, ...]
     limit_s: float
@@ -59,7 +58,7 @@ class RemoteCommand:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """How a program ended, by its exit status (124 for one that took too long, 127 for one that is not there)."""
+    """The result of a program; its exit status is 124 after a timeout, and 127 for a missing program."""
 
     status: int
     output: str
@@ -67,25 +66,25 @@ class CommandResult:
 
     @property
     def said(self) -> str:
-        """The last line of its error output, or how it ended."""
+        """The last line of its error output, or else of its output, or the exit status."""
         lines = (self.error.strip() or self.output.strip()).splitlines()
         return lines[-1] if lines else f"exit status {self.status}"
 
 
 @dataclass(frozen=True, slots=True)
 class Devices:
-    """The devices that an access file reaches, to be asked."""
+    """The devices of an access file, for queries."""
 
     access: Access
 
     @property
     def over_ssh(self) -> frozenset[str]:
-        """Those that can be asked to run a program."""
+        """Devices able to run a program."""
         return frozenset(self.access.addresses)
 
     @property
     def over_eapi(self) -> frozenset[str]:
-        """Those that can be asked a command of EOS."""
+        """Switches with commands of EOS."""
         return frozenset(self.access.eapi.addresses if self.access.eapi else ())
 
     def run(
@@ -129,7 +128,7 @@ class Devices:
         program = _PROGRAM.format(question=json.dumps([question.command, question.limit_s]))
         limit_s = CONNECT_S + question.limit_s + _GRACE_S
         try:
-            # A process group of its own: a Ctrl-C is for the rollout to understand.
+            # A process group of its own: the rollout itself handles a Ctrl-C.
             done = subprocess.run(
                 self._ssh(address, becomes_root=becomes_root),
                 input=program,
@@ -187,7 +186,7 @@ def _show(
     *,
     form: str = "json",
 ) -> Any | Unreachable:
-    """One command's answer; an error of the switch is an empty one: a command about a feature that is off."""
+    """One command's answer; empty for an error of the switch, as for a command of a disabled feature."""
     address = eapi.addresses[device]
     name = f"{device}.{eapi.domain}" if eapi.domain else device
     asked = {"version": 1, "cmds": ["enable", command], "format": form}
@@ -210,7 +209,7 @@ def _show(
 
 
 def _printed(answer: Any) -> str | Unreachable:
-    """The text of an answer in that form; one without any is none."""
+    """The text of an answer in text form."""
     if isinstance(answer, Unreachable):
         return answer
     text = answer.get("output") if isinstance(answer, dict) else None
@@ -218,7 +217,7 @@ def _printed(answer: Any) -> str | Unreachable:
 
 
 class _Named(http.client.HTTPSConnection):
-    """To an address, with the certificate of a name."""
+    """A connection to an address, with the certificate of a name."""
 
     def __init__(self, address: str, port: int, name: str, context: ssl.SSLContext, limit_s: float) -> None:
         super().__init__(address, port, timeout=CONNECT_S, context=context)

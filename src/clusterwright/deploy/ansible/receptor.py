@@ -1,7 +1,7 @@
-"""The control socket of a receptor on this machine: who is on the mesh, and work that is handed to one of them.
+"""Client of the control socket of this machine's receptor: nodes on the mesh, and units of work on them.
 
-A line of text, or of JSON, is answered by a line of JSON; every answer is waited for with a limit, because a mesh is
-asked about just when something is wrong with it. (Receptor's own Python client knows no limits.)
+A line of text, or of JSON, is answered by a line of JSON; every wait has a limit, because a mesh is queried just when
+something is wrong with it. (Receptor's own Python client has no limits.)
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class UnitState(Enum):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes of it."""
+        """Whether the unit has ended."""
         return self.value > UnitState.RUNNING.value
 
 
@@ -52,14 +52,14 @@ class Receptor:
     answer_s: float = 20
 
     def reachable(self) -> frozenset[str]:
-        """The nodes that the mesh has a route to, and this one."""
+        """The nodes with a route on the mesh, and this one."""
         status = self._ask("status")
         return frozenset({*(status.get("RoutingTable") or {}), str(status.get("NodeID", ""))})
 
     def submit(self, node: str, work_type: str, tls: str, write: Callable[[str, IO[bytes]], None]) -> str:
-        """Has ``node`` do signed work, over a connection that is encrypted from end to end; the work unit's name.
+        """Submit signed work to ``node``, over a connection encrypted from end to end, and return the work unit's name.
 
-        ``write`` gets that name before the work begins, and writes the input of the work.
+        ``write`` gets that name before the work begins, and writes the work's input.
         """
         order = {"command": "work", "subcommand": "submit", "node": node, "worktype": work_type}
         with self._asked(json.dumps({**order, "signwork": "true", "tlsclient": tls})) as channel:
@@ -78,7 +78,7 @@ class Receptor:
             return accepted[1]
 
     def state(self, unit: str) -> tuple[UnitState, str]:
-        """State of a unit, and receptor's words for it."""
+        """State of a unit, and receptor's description of it."""
         answer = self._ask(f"work status {unit}")
         try:
             return UnitState(answer.get("State")), str(answer.get("Detail", ""))
@@ -87,9 +87,9 @@ class Receptor:
 
     @contextlib.contextmanager
     def results(self, unit: str, position: int, poll_s: float) -> Iterator[Callable[[], bytes]]:
-        """Output of a unit from byte ``position`` on, a piece with each call; empty at the end.
+        """Output of a unit from byte ``position`` on, a piece by each call; empty at the end.
 
-        A call raises TimeoutError when nothing comes within ``poll_s``, and may then be repeated.
+        A call raises TimeoutError without output within ``poll_s``, and may then be repeated.
         """
         with self._asked(f"work results {unit} {position}") as channel:
             answer = channel.line()
@@ -100,9 +100,9 @@ class Receptor:
             yield channel.receive
 
     def forget(self, unit: str) -> None:
-        """End a unit and remove its files, here and at its node: at once, or when that is back.
+        """End a unit and remove its files, here and on its node: at once, or when the node is back.
 
-        Raises nothing: it is called where something else has gone wrong already.
+        Raises nothing: it is called after another error.
         """
         for step in ("cancel", "release", "force-release"):
             with contextlib.suppress(ReceptorError):
@@ -137,7 +137,7 @@ class _Channel:
         self._held = b""
 
     def line(self) -> str:
-        """The next line. Raises ReceptorError when none comes in time."""
+        """The next line. Raises ReceptorError without a line in time."""
         try:
             while b"\n" not in self._held and (more := self.connection.recv(_PIECE_BYTES)):
                 self._held += more
@@ -147,7 +147,7 @@ class _Channel:
         return line.decode(errors="replace").strip()
 
     def receive(self) -> bytes:
-        """The next piece; empty at the end, and when the connection breaks. Raises TimeoutError when none comes."""
+        """The next piece; empty at the end, and after a broken connection. Raises TimeoutError without a piece."""
         if self._held:
             piece, self._held = self._held, b""
             return piece

@@ -1,4 +1,4 @@
-"""Devices over SSH: by key only, and only where the host key is the one that is known.
+"""Devices over SSH: by key only, and only with the known host key.
 
 A bundle is a device's tree as one file on the control node; a single Ansible task sends it along with the module.
 """
@@ -21,18 +21,18 @@ from clusterwright.deploy.target import DeviceTree, Outcome
 
 _PRIVATE_KEY, _KNOWN_HOSTS = "private key", "known hosts"
 _ANSIBLE_WAITS_ON_S = 15
-"""What Ansible waits longer than ssh: it calls a device a failed task that ssh was about to call unreachable."""
+"""Extra time of Ansible beyond ssh's own: otherwise an unreachable device would be reported as a failed task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How devices are reached.
+    """Access to devices.
 
-    ``addresses`` maps device to address, ``exempt`` are patterns of running state that these devices cannot hold
-    (virtual ones in a lab; see the module), ``python`` the interpreter on the devices. A ``user`` other than root
-    becomes root by sudo, without a password. A device whose packet filter changes has ``trial_s`` seconds to be reached
-    anew before it takes the filter back. ``switch_overs`` replaces steps of the role by name (see its defaults).
-    ``eapi`` reaches switches that speak eAPI. With ``execution``, other machines do the work over SSH.
+    ``addresses`` maps device to address, ``exempt`` are patterns of running state unsupported by these devices (virtual
+    ones in a lab; see the module), ``python`` the interpreter on the devices. A ``user`` other than root becomes root
+    by sudo, without a password. A device with a changed packet filter has to be reached anew within ``trial_s``
+    seconds, or it restores the former filter. ``switch_overs`` replaces steps of the role by name (see its defaults).
+    ``eapi`` is the access to switches over eAPI. With ``execution``, other machines do the work over SSH.
     """
 
     addresses: Mapping[str, str]
@@ -106,21 +106,23 @@ class SshTransport:
         return {"all": {"vars": variables, "hosts": hosts}}
 
     def environment(self, places: PlaybookPlaces) -> Mapping[str, str]:
-        """See ``Transport``. A device has somewhat longer to make its user root than it has to answer."""
+        """See ``Transport``. Ansible waits somewhat longer than ssh."""
         del places
         timeout = str(self.connect_timeout_s + _ANSIBLE_WAITS_ON_S)
         return {"ANSIBLE_HOST_KEY_CHECKING": "True", "ANSIBLE_PIPELINING": "True", "ANSIBLE_TIMEOUT": timeout}
 
     def _ssh_arguments(self, known_hosts: str) -> str:
-        """No ControlPersist: with pipelining a device gets one connection for each task, most devices have one task,
-        and the second has to be a new connection: it proves that the device can be reached under its new packet filter.
+        """OpenSSH's options as arguments, without ControlPersist.
+
+        With pipelining a device gets one connection for each task. Most devices have one task, and the second has to be
+        a new connection: it proves that the device can be reached under its new packet filter.
         """
         options = {**ssh_options(self.access, self.connect_timeout_s), "UserKnownHostsFile": known_hosts}
         return " ".join(f"-o {name}={value}" for name, value in options.items())
 
 
 def ssh_options(access: Access, connect_timeout_s: int) -> Mapping[str, str]:
-    """OpenSSH's options for every connection to a device: its own key alone, to the host that is known, or not at all.
+    """OpenSSH's options for every connection to a device: by the own key alone, and to the known host alone.
 
     One connection for each task, never a shared one.
     """
@@ -129,10 +131,10 @@ def ssh_options(access: Access, connect_timeout_s: int) -> Mapping[str, str]:
         "ControlMaster": "no",
         "ControlPath": "none",
         "ConnectTimeout": str(connect_timeout_s),
-        # Short, because a packet filter loaded by the task itself has not seen this connection begin: it drops what
-        # the device sends until the control node says something that a rule lets in.
+        # Short, because a packet filter loaded by the task itself has not seen the start of this connection: it drops
+        # the device's packets until the control node sends one that a rule permits.
         "ServerAliveInterval": "2",
-        # Longer than a packet filter on trial stays: the connection lives on when the device has taken it back.
+        # Longer than the trial of a packet filter: the connection survives when the device restores the former one.
         "ServerAliveCountMax": str(30 + access.trial_s),
         "IdentitiesOnly": "yes",
         "PasswordAuthentication": "no",
@@ -143,9 +145,9 @@ def ssh_options(access: Access, connect_timeout_s: int) -> Mapping[str, str]:
 
 
 def bundle(tree: DeviceTree) -> bytes:
-    """Base64 of a gzipped tar with the tree's files and modes, the same bytes for the same tree.
+    """Base64 of a gzipped tar with the tree's files and modes; equal bytes for equal trees.
 
-    Base64, because it travels as an argument in JSON; a tar, because people can look into it.
+    Base64, because it is sent as an argument in JSON; a tar, because operators can inspect it.
     """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:

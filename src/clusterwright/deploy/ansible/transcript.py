@@ -1,7 +1,7 @@
-"""Outcomes of devices from Ansible's events.
+"""Derive outcomes of devices from Ansible's events.
 
-An exit code is never taken for success: a device counts as done when its own answer lists the digests that were sent,
-in a run that came to its end. Every other device is ``unknown``.
+An exit code is never taken for success: a device counts as done if its own answer has the digests of the sent files, in
+a completed run. Every other device is ``unknown``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from clusterwright.deploy.target import Holding, Outcome, Status, Unreachable, h
 MODULE = "clusterwright_tree"
 MODULES = frozenset({MODULE, "clusterwright_eos"})
 
-# What OpenSSH says when it never got as far as running a program on the device (ssh.c, sshconnect.c, sshconnect2.c of
-# 9.x). Any other way of losing a connection may have lost it in the middle of the work.
+# OpenSSH's messages before a program ran on the device (ssh.c, sshconnect.c, sshconnect2.c of 9.x). Any other error of
+# a connection may have occurred in the middle of the work.
 _NEVER_CONNECTED = (
     "connection refused",
     "connection timed out",
@@ -29,8 +29,8 @@ _NEVER_CONNECTED = (
     "operation timed out",
     "permission denied",
     "remote host identification has changed",
-    # Ansible's own words (ansible-core 2.19) where ssh ended before the whole program was written to it, and was not
-    # seen to end within a millisecond: what ssh said is lost then. Half a program never runs.
+    # Ansible's own message (ansible-core 2.19) if ssh ended before the whole program was written to it, and was not
+    # seen to end within a millisecond: ssh's message is lost then. Half a program never runs.
     "can be reached over ssh: [errno 32] broken pipe",
 )
 
@@ -39,18 +39,18 @@ _CUT_OFF = "out of reach since its change, which it takes back by itself: "
 
 @dataclass(slots=True)
 class Transcript:
-    """Events of one run. Filled by ``hear``, event by event, as ansible-runner passes them on."""
+    """Events of one run, added by ``hear`` one by one."""
 
     answers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     failures: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     unreachable: dict[str, str] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
     ended: bool = False
-    untried: str = ""  # why no run began
-    note: str = ""  # what else people should know of the run
+    untried: str = ""  # the reason for not starting a run
+    note: str = ""  # a further notice about the run
 
     def hear(self, event: Mapping[str, Any]) -> bool:
-        """Take in one event. False: ansible-runner need not keep it in a file."""
+        """Add one event. Returns False: ansible-runner need not keep it in a file."""
         name, data = event.get("event"), event.get("event_data") or {}
         host, result = str(data.get("host", "")), data.get("res") or {}
         if name == "runner_on_unreachable":
@@ -68,11 +68,11 @@ class Transcript:
         return False
 
     def close(self, exit_code: int | None) -> None:
-        """The run is over: 0 all well, 2 and 4 some devices failed or were out of reach; anything else ended it."""
+        """Mark the end of the run: 0 without failures, 2 and 4 with failed or unreachable devices, else aborted."""
         self.ended = self.ended and exit_code in (0, 2, 4)
 
     def follow(self, lost: Transcript) -> None:
-        """Merge the changes of a lost run that this one repeated: changes of the lost run count as well."""
+        """Merge the changes of the ``lost`` run repeated by this one: they count as well."""
         for host, before in lost.answers.items():
             answer = self.answers.get(host)
             if answer is None or "trial" in before or not isinstance(before.get("changes"), list):
@@ -83,7 +83,7 @@ class Transcript:
 
 
 def outcome_of(transcript: Transcript, device: str, wanted: str, *, check: bool) -> Outcome:
-    """How applying a tree with the digest ``wanted`` ended for ``device``."""
+    """The outcome of applying a tree with the digest ``wanted`` to ``device``."""
     if transcript.untried:
         return Outcome(Status.UNREACHABLE, message=transcript.untried)
     if device in transcript.unreachable:
@@ -122,7 +122,7 @@ def outcome_of(transcript: Transcript, device: str, wanted: str, *, check: bool)
 
 
 def holding_of(transcript: Transcript, device: str) -> Holding | Unreachable:
-    """The answer of ``device`` to being read."""
+    """The files of ``device`` in a run that reads them."""
     if transcript.untried:
         return Unreachable(transcript.untried)
     if device in transcript.unreachable:
@@ -160,7 +160,7 @@ def _silence(transcript: Transcript) -> str:
 
 
 def _remarks(answer: Mapping[str, Any]) -> str:
-    """Settings that the device refused, and its connections that no flow permits; "" where there is neither."""
+    """Settings refused by the device, and its connections without a permitting flow; "" for neither."""
     exempted, connections = answer.get("exempted") or (), answer.get("open_without_flow") or ()
     remarks = []
     if exempted:
@@ -173,7 +173,7 @@ def _remarks(answer: Mapping[str, Any]) -> str:
 def _diff_text(parts: Collection[Mapping[str, Any]]) -> str:
     lines: list[str] = []
     for part in parts:
-        lines += str(part.get("prepared", "")).splitlines()  # what the device itself found to differ
+        lines += str(part.get("prepared", "")).splitlines()  # the device's own comparison
         if "before_header" not in part:
             continue
         before, after = str(part.get("before", "")), str(part.get("after", ""))

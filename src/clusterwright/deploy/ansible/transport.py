@@ -1,4 +1,4 @@
-"""Settings of Ansible for one way of reaching devices."""
+"""Settings of Ansible for one transport to devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlaybookPlaces:
-    """Paths of a playbook's inputs on the machine that runs it, as text with Ansible's variables.
+    """Paths of a playbook's inputs on the machine running it, as text with Ansible's variables.
 
     ``bundles`` is the folder of payloads, ``scratch`` one for temporary files, ``files`` has those of
     ``Transport.files`` by their meaning.
@@ -26,7 +26,7 @@ class PlaybookPlaces:
 
 
 class Transport(Protocol):
-    """A playbook with its inventory and settings, for the devices that have an address in ``addresses``."""
+    """A playbook with its inventory and settings, for the devices in ``addresses``."""
 
     @property
     def addresses(self) -> Mapping[str, str]:
@@ -49,15 +49,15 @@ class Transport(Protocol):
         ...
 
     def settled(self, tree: DeviceTree) -> Outcome | None:
-        """The outcome for a tree that the device need not be asked about; None for all others."""
+        """The outcome for a tree that needs no connection to the device; None for all others."""
         ...
 
     def payload(self, tree: DeviceTree) -> bytes:
-        """The file that the playbook finds for a device."""
+        """The playbook's input file for a device."""
         ...
 
     def inventory(self, devices: Collection[str], places: PlaybookPlaces, *, reading: bool) -> Mapping[str, Any]:
-        """The hosts of one run and nothing else: Ansible's start-up time grows with its inventory."""
+        """The hosts of one run alone: Ansible's start-up time grows with its inventory."""
         ...
 
     def environment(self, places: PlaybookPlaces) -> Mapping[str, str]:

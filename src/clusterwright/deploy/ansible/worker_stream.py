@@ -1,7 +1,7 @@
-"""Output of ``ansible-runner worker``, read as it comes: events, its state, at the end a bundle of artifacts.
+"""Read the output of ``ansible-runner worker`` as a stream: events, its status, and a bundle of artifacts at the end.
 
-Not read with ansible-runner's own ``process``: that unpacks the bundle into the control node's files under names that
-the worker chose. An execution node is trusted with the devices of its share, and with nothing else.
+ansible-runner's own ``process`` is not used: it unpacks the bundle into the control node's files under names chosen by
+the worker. An execution node is trusted with the devices of its share, and with nothing else.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 HOST_BYTES = 512 * 1024
-"""What one device may add to a stream. A node with 23 files adds 54 kB when all of them are shown as a diff, 21 kB when
-they are applied, 16 kB when nothing changes (measured)."""
+"""Most bytes of one device in a stream. A node with 23 files has 54 kB with a diff of all of them, 21 kB when they are
+applied, 16 kB without a change (measured)."""
 OWN_BYTES = 64 * 1024 * 1024
-"""What a run may write beside that: a boot server's tree has thousands of files."""
+"""Most further bytes of a run: a boot server's tree has thousands of files."""
 
 
 class StreamError(Exception):
-    """A worker's output that is not ansible-runner's, or larger than a run of its size can be."""
+    """A worker's output in another form than ansible-runner's, or too large for its run."""
 
 
 class WorkerStream:
-    """The stream of one worker that runs ``hosts`` devices: bytes go in, events come out, nothing is kept of them.
+    """The stream of one worker with ``hosts`` devices: bytes in, events out, nothing is kept.
 
-    ``received_bytes`` counts what came. When ``ended``, the worker has said all it had to; ``status`` is its last word
-    and ``exit_code`` that of ansible-playbook, None when it never came to one.
+    ``received_bytes`` counts the bytes. Once ``ended``, the worker's output is complete; ``status`` is its last one and
+    ``exit_code`` that of ansible-playbook, None without an exit.
     """
 
     def __init__(self, hosts: int) -> None:
@@ -43,7 +43,7 @@ class WorkerStream:
         self.explanation = ""
 
     def feed(self, data: bytes) -> Iterator[Mapping[str, Any]]:
-        """The events that ``data`` completes. Raises StreamError."""
+        """The events completed by ``data``. Raises StreamError."""
         self.received_bytes += len(data)
         if self.received_bytes > self._limit_bytes:
             raise StreamError(f"the worker wrote more than {self._limit_bytes} bytes")

@@ -1,9 +1,9 @@
-"""Pulumi: its stacks' program, the provider that its engine starts, and the engine's driver.
+"""Pulumi: the stacks' program, the provider for its engine, and the engine's driver.
 
-All of them serve gRPC, and their processes start others. gRPC's fork support stops its threads before each fork and
-starts them anew behind it: in the child, which finds their descriptors closed and disturbs the Ansible that it is to
-become, and in the parent from whichever thread forks, in the network namespace that this one is in just then. Nobody
-who was forked uses gRPC. It has to be set before gRPC is loaded.
+All of them use gRPC, and their processes start others. gRPC's fork support stops its threads before each fork and
+restarts them behind it: in the child, where their closed descriptors disturb Ansible, and in the parent from the
+forking thread, in that thread's network namespace. No forked child uses gRPC. The variable has to be set before gRPC is
+loaded.
 """
 
 import os
@@ -11,5 +11,5 @@ import os
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 LOCAL_GRPC = {"no_grpc_proxy": "127.0.0.1,localhost"}
-"""The engine, the program and the provider talk over this machine alone, whatever proxy the caller's shell names."""
+"""The engine, the program and the provider connect over this machine alone, in spite of a proxy in the environment."""
 os.environ.update(LOCAL_GRPC)

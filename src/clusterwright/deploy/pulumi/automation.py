@@ -1,4 +1,4 @@
-"""Pulumi's Automation API over the stacks of one deployment.
+"""Operations over the stacks of one deployment, by Pulumi's Automation API.
 
 The engine runs in process groups of its own, so that a Ctrl-C reaches this program alone: a running operation is
 finished or cancelled in order, never killed.
@@ -48,18 +48,18 @@ ADOPT = "adopt"
 ACTIONS = ("preview", "up", ADOPT, "refresh", "destroy")
 
 _KILLED = re.compile(r"\s*code: -(\d+)")
-"""How a CommandError begins whose command was ended by a signal."""
+"""The beginning of a CommandError about a command ended by a signal."""
 
 RESOURCES_AT_ONCE = 64
-"""As many racks at a time make about as many hosts as one run of Ansible is best at (128 to 256)."""
+"""This many racks have about as many hosts as the best number for one run of Ansible (128 to 256)."""
 
 STATES_AT_ONCE = 4
-"""Each is read by a command of Pulumi's of its own, which waits for the backend as long as it computes."""
+"""Each is read by a Pulumi command of its own, which spends half of its time waiting for the backend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How driving one stack ended; ``counts`` are its resources by operation, ``reason`` why it failed."""
+    """Result of an operation over one stack: ``counts`` are its resources by operation, ``reason`` its failure."""
 
     stack: str
     ok: bool
@@ -69,34 +69,34 @@ class Ran:
 
 
 class _SelectedWorkspace(automation.LocalWorkspace):
-    """Opens a stack that is there, without another command of Pulumi: every command names its stack."""
+    """Opens an existing stack without another Pulumi command: every command names its stack."""
 
     def select_stack(self, stack_name: str) -> None:
-        """Selects nothing."""
+        """Select nothing."""
 
 
 class _WatchedStack(automation.Stack):
-    """An opened stack whose events report the result of driving it.
+    """An opened stack with its results taken from events.
 
-    The base class reads the stack's outputs twice and its history once, by a command of Pulumi each. A public function
-    opens the stack, and its fields are taken over: the constructor's third argument is of a private type.
+    The base class reads the stack's outputs twice and its history once, by a Pulumi command each. A public function
+    opens the stack, and its fields are copied: the constructor's third argument is of a private type.
     """
 
     def __init__(self, opened: automation.Stack) -> None:
         vars(self).update(vars(opened))
 
     def outputs(self) -> automation.OutputMap:
-        """None: resources keep theirs, and a stack hands out none but to ``given``."""
+        """No outputs: they are read from the exported state instead."""
         return {}
 
     def info(self, show_secrets: bool = True) -> automation.UpdateSummary:
-        """No summary: the engine's last event was one."""
+        """No summary: the engine's last event was the summary."""
         return automation.UpdateSummary("", datetime.min.replace(tzinfo=UTC), "", {}, {}, "")
 
 
 @dataclass(slots=True)
 class _Watch:
-    """Hears the events of one run: passes them on, keeps counts and errors."""
+    """Receives the events of one run: passes them on, and keeps counts and errors."""
 
     stack: str
     listen: Listener
@@ -111,7 +111,7 @@ class _Watch:
             self.counts = Counter({kind: count for kind, count in counts.items() if kind != "read"})  # references
         for translated in translate(self.stack, event):
             if translated.kind is EventKind.MESSAGE:
-                if (translated.unit, translated.text) in self.reported:  # the engine has a unit compared more than once
+                if (translated.unit, translated.text) in self.reported:  # the engine compares a unit more than once
                     continue
                 self.reported.add((translated.unit, translated.text))
             if translated.kind is EventKind.MESSAGE and translated.severity == "error":
@@ -120,7 +120,7 @@ class _Watch:
 
 
 class Engine:
-    """Drives the stacks of one deployment. Raises ClusterwrightError when Pulumi is not to be found."""
+    """Runs operations over the stacks of one deployment. Raises ClusterwrightError without Pulumi."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
@@ -131,11 +131,11 @@ class Engine:
         self._mend_states(thoroughly=False)
         self._opening = threading.Lock()
         self._locks = StackLocks(deployment.target.root / "locks")
-        self._upper_downlinks: Downlinks | None = None  # by the upper layer when it was first asked
-        self._is_there: dict[str, bool] = {}  # of the stacks that the backend was asked for
+        self._upper_downlinks: Downlinks | None = None  # the upper layer's offers at the first reading of its state
+        self._is_there: dict[str, bool] = {}  # by stack already looked up in the backend
 
     def _mend_states(self, *, thoroughly: bool) -> bool:
-        """Puts back states that were cut off, where they are files here; whether one was."""
+        """Restore truncated states of a file backend. True if there was one."""
         url = urlsplit(self._environment["PULUMI_BACKEND_URL"])
         if url.scheme != "file":
             return False
@@ -144,15 +144,15 @@ class Engine:
         return bool(mended)
 
     def interrupt(self) -> None:
-        """Have every running engine stop after the steps that are under way."""
+        """Have every running engine stop after its current steps."""
         self._command.send(signal.SIGINT)
 
     def close(self) -> None:
-        """Let go of the stacks that were driven, as the end of the process does."""
+        """Release the locks of all stacks, like the end of the process."""
         self._locks.close()
 
     def known(self) -> frozenset[str]:
-        """The stacks that the state backend holds with at least one resource in them."""
+        """Names of the stacks in the state backend with at least one resource."""
         try:
             summaries = self._workspace().list_stacks()
         except automation.CommandError as error:
@@ -161,31 +161,32 @@ class Engine:
         return frozenset(stack.name for stack in summaries if stack.resource_count)
 
     def given(self, stack: Stack) -> Given:
-        """Trees that devices were given last, by the state of ``stack``. Raises ClusterwrightError.
+        """Devices' last trees by the state of ``stack``; empty without the stack. Raises ClusterwrightError.
 
-        Nothing where there is no such stack. What the upper layer offered pods when it was first asked is good enough
-        for those that ``run`` drives later: both change in one rollout then, in an order of its own.
+        Offers of the upper layer at the first reading of its state stay sufficient for a later ``run`` of pods: both
+        change in one rollout then, in its own order.
         """
         return self._read(stack) or Given({}, {})
 
     def all_given(self, stacks: Iterable[Stack]) -> dict[str, Given]:
-        """As ``given`` for each of ``stacks`` whose state holds at least one resource, by its name."""
-        every = tuple(stacks)
-        if sum(stack.name not in self._is_there for stack in every) > 1:  # one list tells which are not there
+        """Devices' last trees for each of ``stacks`` with at least one resource in its state, by its name."""
+        all_stacks = tuple(stacks)
+        if sum(stack.name not in self._is_there for stack in all_stacks) > 1:  # one list finds the missing ones
             self.known()
-            self._is_there = {stack.name: False for stack in every} | self._is_there
-        there = [stack for stack in every if self._is_there.get(stack.name, True)]
-        if self._upper_downlinks is None and any(stack.layer == UPPER for stack in every if stack not in there):
+            self._is_there = {stack.name: False for stack in all_stacks} | self._is_there
+        present = [stack for stack in all_stacks if self._is_there.get(stack.name, True)]
+        missing = [stack for stack in all_stacks if stack not in present]
+        if self._upper_downlinks is None and any(stack.layer == UPPER for stack in missing):
             self._upper_downlinks = {}
         with ThreadPoolExecutor(STATES_AT_ONCE, "state") as pool:
-            recorded = zip(there, pool.map(self._read, there), strict=True)
-            return {stack.name: given for stack, given in recorded if given is not None}
+            states = zip(present, pool.map(self._read, present), strict=True)
+            return {stack.name: given for stack, given in states if given is not None}
 
     def _read(self, stack: Stack) -> Given | None:
-        """As ``given``; None where there is no such stack, or no resource in it."""
+        """Devices' last trees by the state of ``stack``; None without the stack, or without a resource in it."""
         try:
-            # Not by the workspace, which would have secrets decrypted: there are none, and making their key costs more
-            # than all the rest.
+            # Not by the workspace, which would decrypt secrets: there are none, and making their key costs more than
+            # all the rest.
             exported = self._command.run(
                 ["stack", "export", "--stack", stack.name], str(self._project), self._environment
             )
@@ -215,12 +216,12 @@ class Engine:
         *,
         tries_all: bool = False,
     ) -> Ran:
-        """One of ``ACTIONS`` over a stack, or over those of its units that ``units`` names.
+        """Run one of ``ACTIONS`` over a stack, or over the named ``units`` of it.
 
-        With a ``manifest`` the stack's program takes that instead of the spec, and runs in this process, which has
-        imported all that it needs: one of its own is a sixth of an update that changes nothing. Named units are all
-        tried, whatever becomes of the others; a whole stack stops at its first failure, unless ``tries_all``. Nothing
-        is raised for what goes wrong in a stack: the answer says it.
+        With a ``manifest`` the stack's program uses that instead of the spec, and runs in this process with all modules
+        imported: a process of its own is a sixth of the cost of an update without changes. Named units are all tried,
+        in spite of failures; a whole stack stops at its first failure, unless ``tries_all``. A failure in a stack
+        raises nothing: it is in the result.
         """
         watch = _Watch(stack.name, listen)
         listen(
@@ -246,7 +247,7 @@ class Engine:
             reason=reason,
         )
         kind, severity = (EventKind.STACK_FAILED, "error") if reason else (EventKind.STACK_FINISHED, "")
-        text = "" if watch.errors else reason  # what was said already is not said twice
+        text = "" if watch.errors else reason  # errors already reported are not repeated
         listen(
             Event(
                 kind,
@@ -261,10 +262,11 @@ class Engine:
         return ran
 
     def _accepted(self, stack: Stack) -> Downlinks | None:
-        """The upper layer's first offer to ``stack``; None where there was none."""
+        """The upper layer's first offers to ``stack``; None without any."""
         if self._upper_downlinks is None or stack.layer == UPPER:
             return None
-        return {name: {stack.pod: pods[stack.pod]} for name, pods in self._upper_downlinks.items() if stack.pod in pods}
+        pod = stack.pod
+        return {name: {pod: offers[pod]} for name, offers in self._upper_downlinks.items() if pod in offers}
 
     def _drive_alone(
         self,
@@ -274,7 +276,7 @@ class Engine:
         watch: _Watch,
         drive: Callable[[automation.Stack], None],
     ) -> None:
-        """``drive`` under the stack's lock; a lock that a killed engine left is removed. Raises Busy."""
+        """Call ``drive`` under the stack's lock; a killed engine's lock is removed. Raises Busy."""
         if action == "preview":
             drive(stack)
             return
@@ -314,9 +316,9 @@ class Engine:
                 stack.destroy(**options)
 
     def _open(self, stack: Stack, program: Callable[[], None] | None, *, adopts: bool = False) -> automation.Stack:
-        """Opens a stack, or creates it; where nobody asked for it before, by trying the one and then the other.
+        """Open or create a stack; for a stack not looked up before, by trying the one and then the other.
 
-        Raises Busy where somebody else creates it at this moment: Pulumi locks it for that as well.
+        Raises Busy while another process creates it: Pulumi locks it for that as well.
         """
         is_there = self._is_there.get(stack.name)
         open_stack = automation.Stack.create if is_there is False else automation.Stack.create_or_select
@@ -338,14 +340,17 @@ class Engine:
         *,
         adopts: bool = False,
     ) -> automation.LocalWorkspace:
+        environment = dict(self._environment)
+        if adopts:
+            environment[ADOPTS] = "1"
         options: dict[str, Any] = {"work_dir": str(self._project), "pulumi_command": self._command, "program": program}
-        return kind(**options, env_vars={**self._environment, **({ADOPTS: "1"} if adopts else {})})
+        return kind(**options, env_vars=environment)
 
 
 def _forget_pending(stack: automation.Stack) -> None:
-    """Forget the pending operations of an interrupted update, all of which can be repeated.
+    """Forget the pending operations of an interrupted update: all of them can be repeated.
 
-    Pulumi itself would remember it for ever, and warn of it in each update.
+    Pulumi itself would keep them for ever, and warn of them in each update.
     """
     state = stack.export_stack()
     deployment = dict(state.deployment or {})
@@ -354,13 +359,13 @@ def _forget_pending(stack: automation.Stack) -> None:
 
 
 def is_damage(message: str) -> bool:
-    """Whether Pulumi says that a state is no JSON."""
+    """Whether a message of Pulumi is about a state that is no JSON."""
     signs = ("failed to load checkpoint", "unexpected end of JSON input", "invalid character")
     return any(sign in message for sign in signs)
 
 
 def _reason(error: automation.CommandError) -> str:
-    """Pulumi's standard error, or how it ended without any."""
+    """The reason in Pulumi's standard error, or in its standard output, or the signal that ended it."""
     text = str(error)
     if killed := _KILLED.match(text):
         return (

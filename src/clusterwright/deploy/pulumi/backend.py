@@ -1,4 +1,4 @@
-"""Where Pulumi keeps the state of stacks: a folder under the root, or the URL that an operator names."""
+"""Backend of the stacks' state: a folder under the root, or a URL set by the operator."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from clusterwright.finding import ClusterwrightError
 VARIABLE = "PULUMI_BACKEND_URL"
 
 _SECRET_PARAMETER = re.compile(r"password|passphrase|secret|token|credential|signature|^sig$", re.IGNORECASE)
-"""Parameters of a URL whose value is a secret: libpq's `password` and `sslpassword`, a signature of Azure's storage."""
+"""URL parameters with a secret as value: libpq's `password` and `sslpassword`, a signature of Azure's storage."""
 
 
 def backend_url(root: Path) -> str:
-    """The URL of the state backend. Raises ClusterwrightError for one that holds a secret."""
+    """The URL of the state backend. Raises ClusterwrightError for one with a secret in it."""
     url = os.environ.get(VARIABLE)
     if not url:
         return _file_backend(root)
@@ -25,7 +25,10 @@ def backend_url(root: Path) -> str:
 
 
 def _require_no_secret(url: str) -> None:
-    """A URL is printed by Pulumi's messages and seen in lists of processes. No message here quotes it."""
+    """Raises ClusterwrightError for a URL with a secret: Pulumi's messages and lists of processes show it.
+
+    No message here quotes it.
+    """
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - a password with a slash in it is read as a port
@@ -42,23 +45,23 @@ def _require_no_secret(url: str) -> None:
             _refuse(f"a password in `{name}`")
 
 
-def _refuse(what: str) -> None:
+def _refuse(secret: str) -> None:
     raise ClusterwrightError(
-        f"The URL of the state backend holds {what}, which messages and lists of processes show: leave it out. "
+        f"The URL of the state backend holds {secret}, which messages and lists of processes show: leave it out. "
         "PGPASSFILE or PGPASSWORD, AWS_SECRET_ACCESS_KEY and AZURE_STORAGE_KEY bring it. Nothing was touched."
     )
 
 
 def _without_value(error: ValueError) -> str:
-    """The error of ``urlsplit`` without the part of the URL that it quotes."""
+    """The error of ``urlsplit`` without its quotation of the URL."""
     return str(error).partition(" as ")[0].partition(":")[0].partition("'")[0].strip()
 
 
 def _file_backend(root: Path) -> str:
-    """State under ``root``, without the sidecars for content types: a kill in the middle of one locks the state up.
+    """The URL of a state under ``root``, without sidecars for content types: a kill while writing one blocks the state.
 
-    The engine replaces a state file as a whole, but writes `<file>.attrs` in place, and reads neither where that is
-    torn. A torn one of an engine that writes them says nothing that is needed.
+    The engine replaces a state file as a whole, but writes `<file>.attrs` in place, and reads neither if that is
+    truncated. A truncated one holds nothing needed, and is removed.
     """
     folder = root.resolve() / "state"
     for sidecar in folder.glob(".pulumi/**/*.attrs"):

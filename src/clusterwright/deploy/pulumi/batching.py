@@ -1,4 +1,4 @@
-"""One run of a target for many resources that change at once."""
+"""One run of a target for many resources changed at once."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from clusterwright.deploy.target import DeviceTree, Outcome, Target
 
 MOMENT_S = 0.05
-"""Long enough for the engine's parallel requests to arrive, short beside any deployment."""
+"""Long enough for the engine's parallel requests to arrive, short compared with any deployment."""
 
 
 class BatchingTarget:
-    """``Target.apply`` for many callers at once, none of which names a device that another one names."""
+    """``Target.apply`` for many concurrent callers, each with its own devices."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -20,7 +20,7 @@ class BatchingTarget:
         self._worker: asyncio.Task[None] | None = None
 
     async def apply(self, batch: Mapping[str, DeviceTree]) -> Mapping[str, Outcome]:
-        """The outcomes of ``batch``, perhaps carried out together with others. Raises what the target raises."""
+        """Outcomes of ``batch``, perhaps applied together with others. Raises ClusterwrightError like the target."""
         answer: asyncio.Future[Mapping[str, Outcome]] = asyncio.get_running_loop().create_future()
         self._waiting.append((batch, answer))
         if self._worker is None:
@@ -30,16 +30,16 @@ class BatchingTarget:
     async def _work(self) -> None:
         while self._waiting:
             await asyncio.sleep(MOMENT_S)
-            taken, self._waiting = self._waiting, []
-            together: dict[str, DeviceTree] = {}
-            for batch, _ in taken:
-                together.update(batch)
+            requests, self._waiting = self._waiting, []
+            joint_batch: dict[str, DeviceTree] = {}
+            for batch, _ in requests:
+                joint_batch.update(batch)
             try:
-                outcomes = await asyncio.to_thread(self._target.apply, together)
+                outcomes = await asyncio.to_thread(self._target.apply, joint_batch)
             except Exception as error:  # each caller gets it; the worker lives on for the next batch
-                for _, answer in taken:
+                for _, answer in requests:
                     answer.set_exception(error)
             else:
-                for batch, answer in taken:
+                for batch, answer in requests:
                     answer.set_result({device: outcomes[device] for device in batch})
         self._worker = None

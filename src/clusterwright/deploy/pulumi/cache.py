@@ -1,10 +1,9 @@
-"""Earlier renderings of a stack, valid while none of their inputs has changed.
+"""Cache of renderings of a stack, valid while none of their inputs has changed.
 
-A note under the deployment's folder names the manifest with everything that it came from: each file that the spec was
-read from, this installation byte for byte, the versions of Python and of the libraries, the target and its access file,
-and the files that say which versions its secrets have.
-All of it is compared by SHA-256 before a note is believed, and every object that the manifest stands for has to be in
-the store. A note that is torn, damaged or of something else is as good as none: then the stack is rendered.
+A note under the deployment's folder has the manifest with all of its inputs: each file of the spec, this installation
+byte for byte, the versions of Python and of the libraries, the target and its access file, and the files with the
+versions of its secrets. All of them are compared by SHA-256 before a note is used, and every object of the manifest has
+to be in the store. A truncated, damaged or different note counts as none: then the stack is rendered.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from clusterwright.deploy.targets import Chosen
 from clusterwright.plugins import plugin_packages
 
 ReadFiles = Mapping[Path, frozenset[str]]
-"""The files that a spec was read from, each with the SHA-256 of what was read every time."""
+"""The files of a spec, each with the SHA-256 of every reading."""
 
 _FORM = 2  # of a note
 _PACKAGE = Path(data_files.__file__).parent
@@ -53,13 +53,13 @@ class TargetLayer:
 
     @property
     def note(self) -> Path:
-        """Where its note lies."""
-        asked = f"{self.spec.resolve()}\0{self.layer}\0{self.target.name}"
-        return self.target.root / "manifests" / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
+        """Path of the note."""
+        key = f"{self.spec.resolve()}\0{self.layer}\0{self.target.name}"
+        return self.target.root / "manifests" / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
 
 
 def installation_digest() -> str:
-    """SHA-256 of the package, its data files, plugins, Python, and the versions of the libraries that it requires."""
+    """SHA-256 of the package, its data files, plugins, Python, and the versions of its required libraries."""
     whole = hashlib.sha256(sys.version.encode())
     for folder in filter(Path.is_dir, (_PACKAGE, *map(_data_folder, _FOLDERS), *plugin_packages())):
         for place, content in _files_below(str(folder), folder.name):
@@ -77,10 +77,10 @@ def is_of_installation(path: Path) -> bool:
 def recall(
     question: TargetLayer, read: ReadFiles | None = None, installation: Callable[[], str] = installation_digest
 ) -> Manifest | None:
-    """The manifest that a stack was rendered to; None where it has to be rendered.
+    """The cached manifest of a stack; None if it has to be rendered.
 
-    ``read`` is what the spec was read from in this process: then that counts, whatever its files hold by now. Who asks
-    for many stacks gives an ``installation`` that looks at its files once for all of them.
+    ``read`` are the files of the spec as read by this process; they count in place of the files' present contents. For
+    many stacks, ``installation`` computes the digest once for all of them.
     """
     try:
         recorded = json.loads(question.note.read_bytes())
@@ -106,9 +106,9 @@ def remember(
     manifest: Manifest,
     installation: Callable[[], str] = installation_digest,
 ) -> None:
-    """Note the rendering of a stack with the files that were ``read``; ``installation`` as of ``recall``.
+    """Note the rendering of a stack from the files ``read``; ``installation`` as in ``recall``.
 
-    Nothing is noted where a file changed meanwhile. Raises ClusterwrightError when the disk does not take it.
+    Nothing is noted if a file changed meanwhile. Raises ClusterwrightError if the note cannot be written.
     """
     files = _as_noted(read)
     if not files:
@@ -136,9 +136,9 @@ def _files_below(folder: str, place: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _as_noted(read: ReadFiles) -> dict[str, str]:
-    """Digests by name; nothing where a file was not the same each time that it was read.
+    """Digests by name; empty if a file changed between two readings.
 
-    The installation's own files are left out: they count as a whole, and a process reads them only once.
+    The installation's own files are skipped: they count as a whole, and a process reads them only once.
     """
     if any(len(digests) != 1 for digests in read.values()):
         return {}
@@ -167,8 +167,8 @@ def _data_folder(name: str) -> Path:
     return data_files.folder(top) / below
 
 
-_OWN = ("clusterwright", "clusterwright-core")  # the distributions that this program comes in
-_OF_ALL = ("extra == 'full'", 'extra == "full"')  # what deploying needs
+_OWN = ("clusterwright", "clusterwright-core")  # the distributions of this program
+_OF_ALL = ("extra == 'full'", 'extra == "full"')  # the requirements of deployments
 
 
 def _libraries() -> Iterator[tuple[str, str]]:
@@ -180,14 +180,13 @@ def _libraries() -> Iterator[tuple[str, str]]:
         for requirement in requirements:
             if "extra ==" in requirement and not requirement.endswith(_OF_ALL):
                 continue
-            name = requirement.split(";")[0].split("[")[0]
-            name = name[: next((index for index, letter in enumerate(name) if letter in " <>=!~("), len(name))]
+            name = re.split(r"[;\[ <>=!~(]", requirement, maxsplit=1)[0]
             if name not in _OWN:
                 yield name, metadata.version(name)
 
 
 def _objects(store: Store, manifest: Manifest) -> set[str]:
-    """The digests of everything that a manifest stands for. Raises MissingObject."""
+    """Digests of all objects of a manifest. Raises MissingObject."""
     digests: set[str] = set()
     for tree in set(manifest.trees.values()):
         digests.update(file["sha256"] for file in json.loads(store.get(tree)))
@@ -201,7 +200,7 @@ def _file_digest(path: Path) -> str:
 
 
 def _present_digest(path: Path) -> str:
-    """As ``_file_digest``; "" where there is no such file."""
+    """The digest of a file; "" without a file."""
     return _file_digest(path) if path.exists() else ""
 
 

@@ -16,9 +16,9 @@ SHOWN_COLUMNS = 160
 
 
 def changed_lines(before: DeviceTree, after: DeviceTree) -> Iterator[str]:
-    """Lines for people: each changed file with its mark (``+`` new, ``-`` removed, ``~`` changed), then its lines.
+    """Lines to show: each changed file with its mark (``+`` new, ``-`` removed, ``~`` changed), then its lines.
 
-    Files of more than one line carry a unified diff without its header; a new or removed file only its length.
+    A changed file has a unified diff without its header; a new or removed file only its length.
     """
     old = {artifact.path: artifact for artifact in before}
     new = {artifact.path: artifact for artifact in after}
@@ -32,9 +32,9 @@ def changed_lines(before: DeviceTree, after: DeviceTree) -> Iterator[str]:
 
 
 def drift_lines(device: str, outcome: Outcome, given: DeviceTree) -> Iterator[str]:
-    """Lines for people about a device that differs: its files, then the lines of each; ``-`` marks those that run.
+    """Lines to show about a drifted device: its files, then the lines of each; ``-`` marks running ones.
 
-    ``given`` is its tree with placeholders: a file that holds secrets may differ by a value alone.
+    ``given`` is its tree with placeholders: a file with secrets may differ by a value alone.
     """
     yield f"{device}: what it holds differs from what it was given"
     yield from (f"  ~ {name}" for name in outcome.changed)
@@ -43,9 +43,11 @@ def drift_lines(device: str, outcome: Outcome, given: DeviceTree) -> Iterator[st
     lines = (line for line in outcome.diff.splitlines() if line.strip().startswith(("-", "+")))
     shown = _secrets_in("\n".join(lines).encode())
     for item in given:
-        # A file that not everybody may read is named without its lines: any secret in it may be another one.
+        # A file with restricted permissions is named without its lines: any secret in it may be another one.
         is_withheld = re.search(rf"^\+\+\+ \S*{re.escape(item.path)}\b.*\n(?!@@)", f"{outcome.diff}\n", re.MULTILINE)
-        names = _secrets_in(item.content) if is_withheld else _secrets_in(item.content) & shown
+        names = _secrets_in(item.content)
+        if not is_withheld:
+            names &= shown
         if names and item.path in outcome.changed:
             yield f"  {item.path} holds {', '.join(sorted(names))}: where a value was changed at its source,"
             yield "    `up` sends it; give it another `version` there, and previews see it without asking devices"
@@ -56,7 +58,7 @@ def _secrets_in(content: bytes) -> set[str]:
 
 
 def bounded(lines: Iterator[str], limit: int) -> list[str]:
-    """The first ``limit`` lines, and one that says how many more there are."""
+    """At most ``limit`` lines; the last one counts the omitted ones."""
     kept = list(lines)
     if len(kept) <= limit:
         return kept
@@ -76,7 +78,7 @@ def _changed_file(old: Artifact, new: Artifact) -> Iterator[str]:
     yield f"~ {new.path}"
     diff = difflib.unified_diff(before, after, lineterm="", n=CONTEXT_LINES)
     for number, line in enumerate(diff):
-        if number > 1:  # the first two name the files, which the line above did
+        if number > 1:  # the first two are the header with the file's name
             yield f"  {line}" if len(line) <= SHOWN_COLUMNS else f"  {line[:SHOWN_COLUMNS]}..."
 
 

@@ -1,4 +1,4 @@
-"""The command ``pulumi``: which one it is, and how it is run."""
+"""Find, check and run the command ``pulumi``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from clusterwright.child_environment import child_environment
 from clusterwright.finding import ClusterwrightError
 
 _MAJOR, _LEAST_MINOR = 3, 100
-"""The engine's interface is that of Pulumi 3; tools/build-pulumi builds a newer one than is asked for here."""
+"""The engine's interface is that of Pulumi 3; tools/build-pulumi builds a newer one than required here."""
 
 _VERSION = re.compile(r"v?(\d+\.\d+\.\d+\S*)")
 _ANSWER_S = 60
@@ -31,7 +31,7 @@ _BUILDER = Path(__file__).resolve().parents[4] / "tools" / "build-pulumi"
 
 
 def how_to_install() -> str:
-    """Where Pulumi's program comes from, in a checkout and for who installed the package."""
+    """Advice on installing Pulumi's program, for a checkout and for an installed package."""
     if _BUILDER.is_file():
         return f'Install Pulumi 3, or build it: PATH="$({_BUILDER}):$PATH".'
     return (
@@ -42,9 +42,9 @@ def how_to_install() -> str:
 
 @cache
 def _asked(program: str) -> tuple[str, VersionInfo]:
-    """The ``program`` and its version, asked for once a process: that costs what starting it for an update does.
+    """The ``program`` and its version, queried once a process: a query costs as much as a start for an update.
 
-    Raises ClusterwrightError for a program that is something else than Pulumi 3.
+    Raises ClusterwrightError for any program but Pulumi 3.
     """
     try:
         done = subprocess.run(
@@ -84,7 +84,7 @@ class OwnGroup(automation.PulumiCommand):
         on_output: automation.OnOutput | None = None,
         on_error: automation.OnOutput | None = None,
     ) -> automation.CommandResult:
-        """As the base class does. Raises CommandError."""
+        """Run a command like the base class. Raises CommandError."""
         # The workspace's variables are the whole environment: nothing else of this process goes along.
         environment = {**additional_env, "PULUMI_AUTOMATION_API": "true"}
         with subprocess.Popen(
@@ -115,7 +115,7 @@ class OwnGroup(automation.PulumiCommand):
         return result
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal to every command that runs: SIGINT has the engine finish its steps and stop."""
+        """Send a signal to every running command: on SIGINT the engine finishes its steps and stops."""
         with self._lock:
             for pid in self._running:
                 with suppress(ProcessLookupError):

@@ -1,7 +1,7 @@
-"""Events of driven stacks, as one kind of record for every display.
+"""Events of operations over stacks, as one kind of record for every display.
 
-A record is what a person or a program is told; the time at which it is told is added where it leaves the process.
-The form is ``rollout-events.schema.json``.
+A record is shown to an operator or sent to a program; its time is added when it leaves the process. The form is
+``rollout-events.schema.json``.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event; a field that says nothing about its kind is empty.
+    """One event; fields without a meaning for its kind are empty.
 
-    ``unit`` and ``unit_kind`` name a resource of the stack, ``operation`` is what Pulumi does to it (``same``,
+    ``unit`` and ``unit_kind`` name a resource of the stack, ``operation`` is Pulumi's operation on it (``same``,
     ``create``, ``update``, ``delete``, ``refresh``), ``severity`` is ``info``, ``warning`` or ``error``. ``counts``
-    are resources of a stack by operation; ``details`` is whatever else the kind carries.
+    are resources of a stack by operation; ``details`` are further fields of the kind.
     """
 
     kind: EventKind
@@ -79,11 +79,11 @@ class Event:
 
 
 Listener = Callable[[Event], None]
-"""Who is told of events; called from several threads, one at a time for each stack."""
+"""A receiver of events; called from several threads, one at a time for each stack."""
 
 
 def translate(stack: str, event: EngineEvent) -> Iterator[Event]:
-    """Events about a stack's units from an event of Pulumi's engine; none for its other resources."""
+    """Events about a stack's units from an event of Pulumi's engine; none about other resources."""
     if event.resource_pre_event:
         yield from _step(stack, EventKind.UNIT_STARTED, event.resource_pre_event.metadata)
     elif event.res_outputs_event:
@@ -95,7 +95,7 @@ def translate(stack: str, event: EngineEvent) -> Iterator[Event]:
 
 
 def for_people(text: str) -> str:
-    """The engine's message, preceded by its meaning and the remedy where these need knowledge of the engine."""
+    """The engine's message, preceded by its meaning and the remedy if these need knowledge of the engine."""
     if _NO_ROOM_FOR_STATE.search(text):
         return (
             "the disk on which the state is kept is full. Every device has its previous configuration or the new one; "

@@ -1,4 +1,4 @@
-"""Trees that devices were given last, by a stack's state."""
+"""Devices' last trees according to a stack's state."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ PROVIDER_TYPE = "pulumi:providers:clusterwright"
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The digest of each device's last tree, "" where it is known to hold another one.
+    """The digest of each device's last tree, "" for a device known to hold other files.
 
-    ``failed`` says why devices did not take their last tree; ``downlinks`` are the offers of a stack of the upper layer
-    to pods. ``manifest`` is the digest of the stack's last manifest, "" where that is not known, ``provider`` the
-    settings of its provider: where files are kept, and how they reach devices.
+    ``failed`` has the reasons of devices without their last tree; ``downlinks`` are the offers of a stack of the upper
+    layer to pods. ``manifest`` is the digest of the stack's last manifest, "" if unknown, ``provider`` the settings of
+    its provider: the folder of files, and the transport to devices.
     """
 
     trees: Mapping[str, str]
@@ -27,25 +27,25 @@ class Given:
     provider: Mapping[str, str] = field(default_factory=dict)
 
     def under(self, former: Mapping[str, str]) -> Given:
-        """The same under the names that devices have now; ``former`` has those before, of the ones that were renamed.
+        """The state under the devices' present names; ``former`` has the former names of renamed devices.
 
-        A state that knows a device by its new name has been told already.
+        A device already under its new name in the state is not renamed again.
         """
-        now = {was: name for name, was in former.items() if name not in self.trees}
+        new_names = {old: new for new, old in former.items() if new not in self.trees}
         return replace(
             self,
-            trees={now.get(name, name): digest for name, digest in self.trees.items()},
-            failed={now.get(name, name): why for name, why in self.failed.items()},
-            downlinks={now.get(name, name): of for name, of in self.downlinks.items()},
+            trees={new_names.get(name, name): digest for name, digest in self.trees.items()},
+            failed={new_names.get(name, name): reason for name, reason in self.failed.items()},
+            downlinks={new_names.get(name, name): offers for name, offers in self.downlinks.items()},
         )
 
     def with_running(self, devices: Iterable[str]) -> Given:
-        """The same with ``devices`` that run, though the state does not know them: they hold something else."""
+        """The state with running ``devices`` added: their files are unknown."""
         return replace(self, trees={**self.trees, **dict.fromkeys(devices, "")})
 
 
 def read_given(state: Mapping[str, Any]) -> Given:
-    """Devices' last trees from a stack's state; ``state`` is the deployment that Pulumi exports."""
+    """Devices' last trees from a stack's state; ``state`` is a deployment exported by Pulumi."""
     trees: dict[str, str] = {}
     failed: dict[str, str] = {}
     downlinks: dict[str, Mapping[str, str]] = {}

@@ -1,8 +1,8 @@
-"""The manifest of a stack: which tree every device of every unit is to have, by digest.
+"""The manifest of a stack: the wanted tree of every device of every unit, by digest.
 
-It lies in the object store like the trees that it names, so its own digest stands for every byte that a stack brings to
-its devices. A stack's program that is given a manifest registers what it says and renders nothing: what was shown and
-approved is what is sent, whatever becomes of the spec meanwhile.
+It is in the object store like its trees, so its own digest covers every byte that a stack sends to its devices. A
+stack's program with a manifest registers its units and renders nothing: the trees shown and approved are sent, in spite
+of edits of the spec meanwhile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clusterwright.deploy.store import Store
 
 @dataclass(frozen=True, slots=True)
 class ManifestUnit:
-    """A unit with the digest of each device's tree; devices that the target does not reach are left out."""
+    """A unit with the digest of each device's tree, without devices out of the target's reach."""
 
     name: str
     kind: str
@@ -28,12 +28,12 @@ class ManifestUnit:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The wanted state of one stack; units without devices are left out.
+    """The wanted state of one stack, without units that have no devices.
 
-    ``downlinks`` are what the upper layer offers pods: in its own manifest to all, in a pod's what that leans on.
-    ``former`` are the names that devices had before they were renamed, which a state may know them by. ``away`` are
-    those out of service: their digests are what they were given last, and nothing is sent to them. ``left_alone`` are
-    those that an update of other devices leaves as they are, in the same way.
+    ``downlinks`` are the upper layer's offers: in its own manifest to all pods, in a pod's manifest to that pod.
+    ``former`` are the former names of renamed devices, under which a state may have them. ``away`` are devices out of
+    service: their digests are those of their last trees, and nothing is sent to them. ``left_alone`` are, in the same
+    way, the devices skipped by an update of others.
     """
 
     cluster: str
@@ -47,44 +47,45 @@ class Manifest:
     left_alone: tuple[str, ...] = ()
 
     def leaving_out(self, away: Collection[str], given: Mapping[str, str]) -> Manifest:
-        """The same without changes of devices ``away``: each keeps its tree of ``given``, or is in no unit."""
-        out = {name for name in self.trees if name in away}
-        if not out:
+        """The manifest without changes of devices ``away``: each keeps its tree of ``given``, or is in no unit."""
+        own_away = {name for name in self.trees if name in away}
+        if not own_away:
             return self
-        held = {name: digest for name, digest in self.trees.items() if name not in out}
-        held |= {name: given[name] for name in out if name in given}
-        units = (
-            replace(unit, devices={name: held[name] for name in unit.devices if name in held}) for unit in self.units
-        )
-        remaining = tuple(unit for unit in units if unit.devices)
-        return replace(self, units=remaining, away=tuple(sorted(out & given.keys())))
+        trees = {name: digest for name, digest in self.trees.items() if name not in own_away}
+        trees |= {name: given[name] for name in own_away if name in given}
+        units = []
+        for unit in self.units:
+            devices = {name: trees[name] for name in unit.devices if name in trees}
+            if devices:
+                units.append(replace(unit, devices=devices))
+        return replace(self, units=tuple(units), away=tuple(sorted(own_away & given.keys())))
 
     def alone(self, devices: Collection[str], given: Mapping[str, str]) -> Manifest:
-        """The same for ``devices`` only: every other one keeps its tree of ``given``, or is in no unit."""
-        others = self.trees.keys() - frozenset(devices)
-        kept = self.leaving_out(others, given)
-        return replace(kept, away=self.away, left_alone=tuple(sorted(others & given.keys())))
+        """The manifest of ``devices`` only: every other one keeps its tree of ``given``, or is in no unit."""
+        other_devices = self.trees.keys() - frozenset(devices)
+        partial = self.leaving_out(other_devices, given)
+        return replace(partial, away=self.away, left_alone=tuple(sorted(other_devices & given.keys())))
 
     def with_trees(self, digests: Mapping[str, str]) -> Manifest:
-        """The same with the trees of ``digests`` for the devices that it names."""
+        """The manifest with the trees of ``digests`` for their devices."""
         if self.trees.keys().isdisjoint(digests):
             return self
-        units = (
-            replace(unit, devices={name: digests.get(name, digest) for name, digest in unit.devices.items()})
-            for unit in self.units
-        )
+        units = []
+        for unit in self.units:
+            devices = {name: digests.get(name, digest) for name, digest in unit.devices.items()}
+            units.append(replace(unit, devices=devices))
         return replace(self, units=tuple(units))
 
     @property
     def trees(self) -> dict[str, str]:
-        """Every device's tree."""
+        """Digests of all devices' trees."""
         trees: dict[str, str] = {}
         for unit in self.units:
             trees.update(unit.devices)
         return trees
 
     def content(self) -> bytes:
-        """The manifest as the store keeps it."""
+        """The manifest's bytes in the store."""
         data = {key: value for key, value in asdict(self).items() if key not in ("away", "left_alone") or value}
         return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
 
@@ -97,21 +98,22 @@ class Manifest:
 def manifest_of(
     cluster: str, stack: Stack, trees: Mapping[str, str], downlinks: Downlinks, former: Mapping[str, str]
 ) -> Manifest:
-    """The manifest of ``stack`` when ``trees`` has the digest of each device that the target reaches.
+    """The manifest of ``stack``; ``trees`` has the digest of each device in the target's reach.
 
-    ``former`` has the earlier names of the cluster's devices that were renamed.
+    ``former`` has the former names of the cluster's renamed devices.
     """
-    units = (
-        ManifestUnit(unit.name, unit.kind, {name: trees[name] for name in unit.devices if name in trees})
-        for unit in stack.units
-    )
-    # An unmanaged switch has no files of its own, and the target may not reach every device.
+    units = []
+    for unit in stack.units:
+        # An unmanaged switch has no files of its own, and the target may not reach every device.
+        devices = {name: trees[name] for name in unit.devices if name in trees}
+        if devices:
+            units.append(ManifestUnit(name=unit.name, kind=unit.kind, devices=devices))
     return Manifest(
         cluster=cluster,
         stack=stack.name,
         layer=stack.layer,
         pod=stack.pod,
-        units=tuple(unit for unit in units if unit.devices),
+        units=tuple(units),
         downlinks=downlinks,
         former={name: former[name] for name in stack.devices if name in former},
     )
@@ -127,11 +129,12 @@ def load_manifest(store: Store, digest: str) -> Manifest:
         layer=data["layer"],
         pod=data["pod"],
         units=units,
+        # Earlier manifests lack these.
         downlinks=data.get("downlinks", {}),
         former=data.get("former", {}),
         away=tuple(data.get("away", ())),
         left_alone=tuple(data.get("left_alone", ())),
-    )  # earlier ones had none
+    )
 
 
 def joint_digest(manifests: Mapping[str, Manifest]) -> str:

@@ -1,7 +1,8 @@
-"""In which order stacks are driven, and how many at once."""
+"""Order of operations over stacks, and their number at once."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
@@ -29,63 +30,73 @@ def drive_stacks(
     is_stopped: Callable[[], bool] = lambda: False,
     allows: Callable[[Ran], bool] = _is_ok,
 ) -> tuple[Ran, ...]:
-    """Results of ``run`` for each started stack, in the order of ``stacks``.
+    """Run an operation over stacks; results of the started ones, in the order of ``stacks``.
 
-    The upper layer goes first, then stacks with machines of services, which nodes boot and log in by, then all others;
-    the other way round with ``upper_last``. Those of one group go ``at_once`` side by side. After an answer that is not
-    ``allows``, or when ``is_stopped``, none is started any more; those that run end.
+    The upper layer goes first, then stacks with machines of services, needed by nodes to boot and log in, then all
+    others; in the reverse order with ``upper_last``. Stacks of one group run ``at_once`` in parallel. After a result
+    refused by ``allows``, or once ``is_stopped``, no further stack is started; running ones end.
     """
-    every = tuple(stacks)
-    upper = [stack for stack in every if stack.layer == UPPER]
-    services = [stack for stack in every if stack not in upper and _has_services(stack)]
-    others = [stack for stack in every if stack not in upper and stack not in services]
-    groups = [upper, services, others]
+    all_stacks = tuple(stacks)
+    groups = _groups(all_stacks)
     if upper_last:
         groups.reverse()
-    answers: dict[str, Ran] = {}
+    results: dict[str, Ran] = {}
     for group in groups:
-        answers |= _side_by_side(group, run, at_once, is_stopped, allows)
-        if not all(allows(ran) for ran in answers.values()):
+        results |= _run_in_parallel(group, run, at_once, is_stopped, allows)
+        if not all(allows(ran) for ran in results.values()):
             break
-    return tuple(answers[stack.name] for stack in every if stack.name in answers)
+    return tuple(results[stack.name] for stack in all_stacks if stack.name in results)
 
 
-def _has_services(stack: Stack) -> bool:
-    return any(unit.kind == SERVICE for unit in stack.units)
+def _groups(stacks: Iterable[Stack]) -> list[list[Stack]]:
+    """Stacks of the upper layer, stacks with machines of services, and all others."""
+    upper: list[Stack] = []
+    with_services: list[Stack] = []
+    others: list[Stack] = []
+    for stack in stacks:
+        if stack.layer == UPPER:
+            upper.append(stack)
+        elif any(unit.kind == SERVICE for unit in stack.units):
+            with_services.append(stack)
+        else:
+            others.append(stack)
+    return [upper, with_services, others]
 
 
 def require_none_left(stacks: Collection[Stack], every: Collection[Stack], deployed: Collection[str]) -> None:
-    """Raises ClusterwrightError when ``stacks``, to be destroyed, has the upper layer without one that leans on it."""
-    chosen = {stack.name for stack in stacks}
-    dependants = [
-        stack for stack in every if stack.name in deployed and stack.name not in chosen and stack.layer != UPPER
-    ]
+    """Raises ClusterwrightError for destroying the upper layer in ``stacks`` without all deployed pods."""
     upper = [stack.name for stack in stacks if stack.layer == UPPER]
-    if upper and dependants:
+    if not upper:
+        return
+    destroyed = {stack.name for stack in stacks}
+    pods = [stack.name for stack in every if stack.layer != UPPER and stack.name in deployed]
+    remaining_pods = [name for name in pods if name not in destroyed]
+    if remaining_pods:
+        verb = "lean" if len(remaining_pods) > 1 else "leans"
         raise ClusterwrightError(
-            f"{', '.join(stack.name for stack in dependants)} {'lean' if len(dependants) > 1 else 'leans'} on "
-            f"{upper[0]}: destroy that before or with it. Nothing was touched."
+            f"{', '.join(remaining_pods)} {verb} on {upper[0]}: destroy that before or with it. Nothing was touched."
         )
 
 
-def _side_by_side(
+def _run_in_parallel(
     stacks: list[Stack],
     run: Callable[[Stack], Ran],
     at_once: int,
     is_stopped: Callable[[], bool],
     allows: Callable[[Ran], bool],
 ) -> dict[str, Ran]:
-    answers: dict[str, Ran] = {}
-    waiting = iter(stacks)
+    results: dict[str, Ran] = {}
+    waiting = deque(stacks)
+    running: set[Future[Ran]] = set()
+
+    def may_start() -> bool:
+        return not is_stopped() and all(allows(ran) for ran in results.values())
+
     with ThreadPoolExecutor(max(at_once, 1), "stack") as pool:
-        running: set[Future[Ran]] = set()
         while True:
-            while len(running) < at_once and not is_stopped() and all(allows(ran) for ran in answers.values()):
-                stack = next(waiting, None)
-                if stack is None:
-                    break
-                running.add(pool.submit(run, stack))
+            while waiting and len(running) < at_once and may_start():
+                running.add(pool.submit(run, waiting.popleft()))
             if not running:
-                return answers
+                return results
             done, running = wait(running, return_when=FIRST_COMPLETED)
-            answers |= {future.result().stack: future.result() for future in done}
+            results |= {future.result().stack: future.result() for future in done}

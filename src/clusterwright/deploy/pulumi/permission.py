@@ -1,4 +1,4 @@
-"""Whether an engine may change or clear devices that run: `clusterwright` drives it, or somebody said why."""
+"""Permission for an engine to change or clear running devices: `clusterwright` as its driver, or a stated reason."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from clusterwright.finding import ClusterwrightError
 
 
 def may_change_what_runs() -> bool:
-    """Whether `clusterwright up` drives this engine, or somebody said why devices are changed without it."""
+    """Whether `clusterwright up` drives this engine, or a reason for changes without it is set."""
     return bool(os.environ.get(IN_ORDER) or os.environ.get(AT_ONCE))
 
 
 def refusal(devices: Sequence[str]) -> str:
-    """Why devices that run are not changed."""
+    """The message of a refusal to change running devices."""
     return (
         f"{and_more(devices, 3)} would change all at once: without waves, gates and proofs, and without a line in the "
         f"record. `clusterwright up` changes what runs. To go on all the same, say why in {AT_ONCE}."

@@ -1,4 +1,4 @@
-"""The console script ``pulumi-resource-clusterwright``, which Pulumi's engine starts to serve the provider."""
+"""The console script ``pulumi-resource-clusterwright``, started by Pulumi's engine to serve the provider."""
 
 from __future__ import annotations
 

@@ -1,19 +1,18 @@
 """The Pulumi program: one stack of a cluster as components cluster -> pod -> rack or switch.
 
-The stack of the upper layer exports what its switches offer the pods. Every other stack refers to it, and registers
-nothing when what is deployed there is not what it was planned against.
+The stack of the upper layer exports its switches' offers to the pods. Every other stack refers to it, and registers
+nothing if the deployed offers differ from the planned ones.
 
-Run by Pulumi through ``stacks/__main__.py``, or by the engine's driver in a process that has all of it imported. The
-stack's configuration says which spec, which layer, which target and which folder; relative paths count from the Pulumi
-project's folder.
+Run by Pulumi through ``stacks/__main__.py``, or by the engine's driver in a process with all modules imported. The
+stack's configuration has the spec, the layer, the target and the folder; paths are relative to the Pulumi project's
+folder.
 
-Pulumi's SDK is kept from saying more of a stack's resources than the engine needs. With every resource it notes from
-where in the program it was registered, frame by frame. All units come from one loop, so that says nothing; but it is
-half of a pod's state, which the engine writes anew with each step, and it names folders of the machine that deployed
-last.
+Pulumi's SDK is kept from sending more about a stack's resources than the engine needs. With every resource it sends the
+call stack of its registration. All units come from one loop, so that has no information; but it is half of a pod's
+state, which the engine rewrites with each step, and it names folders of the last deploying machine.
 
-Of every resource it also tells the engine four times how far its registration is, as a call each, for ``--debug``.
-That is a tenth of what a preview costs which changes nothing.
+For ``--debug`` it also reports the progress of every registration to the engine, in four calls. That is a tenth of the
+cost of a preview without changes.
 """
 
 from __future__ import annotations
@@ -56,11 +55,11 @@ class TargetProvider(pulumi.ProviderResource):
 class UnitResource(pulumi.CustomResource):
     """A unit; ``trees`` maps its devices to the digests of their trees in the object store.
 
-    ``downlinks`` is what the unit, a switch of the upper layer, offers each pod. Its output says what the switch holds:
-    a switch that kept its previous configuration offers what it did before. ``about`` is for those who read inputs,
-    such as policy packs: nothing is compared by it. ``former`` are the earlier names of devices that were renamed: the
-    state may know the unit, or what its devices hold, by these. Nothing is sent to devices that are ``away``, nor to
-    those that this update leaves alone (``left_alone``).
+    ``downlinks`` are the offers of the unit, a switch of the upper layer, to each pod. Its output has the deployed
+    ones: a switch with its previous configuration keeps its previous offers. ``about`` is for readers of inputs, such
+    as policy packs: it is not compared. ``former`` are the former names of renamed devices, under which the state may
+    have the unit or its devices. Nothing is sent to devices ``away``, nor to devices skipped by this update
+    (``left_alone``).
     """
 
     downlinks: pulumi.Output[Mapping[str, str]]
@@ -78,7 +77,9 @@ class UnitResource(pulumi.CustomResource):
         away: Collection[str] = (),
         left_alone: Collection[str] = (),
     ) -> None:
-        properties = {"devices": dict(trees), **({"downlinks": dict(downlinks)} if downlinks else {})}
+        properties: dict[str, Any] = {"devices": dict(trees)}
+        if downlinks:
+            properties["downlinks"] = dict(downlinks)
         if former_names := {device: former[device] for device in trees if former and device in former}:
             properties["former"] = former_names
         if silent := {device: "" for device in trees if device in away}:
@@ -94,23 +95,23 @@ class UnitResource(pulumi.CustomResource):
 
 
 def run() -> None:
-    """The whole program. A mistake in spec or configuration ends it with one message, never with a traceback.
+    """Run the program. A mistake in spec or configuration ends it with one message, never with a traceback.
 
-    The provider changes no device that runs for it: `clusterwright up` does that, in waves.
+    The provider changes no running device for it: `clusterwright up` does that, in waves.
     """
     _declare(Path.cwd(), lambda settings: recall(_asked(settings)) or _rendered(settings), None)
 
 
 def program_of(manifest: Manifest, project: Path, accepted: Downlinks | None) -> Callable[[], None]:
-    """The program of the stack of ``manifest``, whose configuration ``project`` holds: it neither plans nor renders.
+    """The program of the stack of ``manifest``, configured in ``project``, without planning and rendering.
 
-    ``accepted`` is what the upper layer may offer this stack, though it was planned against something else.
+    ``accepted`` are offers of the upper layer accepted beside the planned ones.
     """
     return lambda: _declare(project, lambda _settings: manifest, accepted)
 
 
 def _declare(project: Path, manifest_of: Callable[[Settings], Manifest], accepted: Downlinks | None) -> None:
-    """Registers every unit of the running stack's layer. Raises pulumi.RunError."""
+    """Register every unit of the running stack's layer. Raises pulumi.RunError."""
     leave_out_call_stacks()
     leave_out_debug_messages()
     try:
@@ -142,7 +143,7 @@ def _asked(settings: Settings) -> TargetLayer:
 
 
 def _rendered(settings: Settings) -> Manifest:
-    # Imported only here: a program that has its manifest neither plans nor renders.
+    # Imported only here: a program with a manifest neither plans nor renders.
     from clusterwright.deploy.pulumi.rendering import Source, make_manifests
     from clusterwright.deploy.pulumi.units import choose, cut
     from clusterwright.plan.build import build_plan
@@ -156,10 +157,10 @@ def _rendered(settings: Settings) -> Manifest:
 
 
 def deployed_upper(manifest: Manifest, store: Store, accepted: Downlinks | None = None) -> pulumi.StackReference | None:
-    """The stack of the upper layer, when it offers the downlinks that this one needs; None where it is not deployed.
+    """The stack of the upper layer with the downlinks of this one; None if it is not deployed.
 
-    What is ``accepted`` is good enough as well: what that layer held when a rollout over both was prepared, whose waves
-    say in which order both change.
+    ``accepted`` offers are sufficient as well: those of the upper layer at the preparation of a rollout over both, with
+    waves ordering both changes.
 
     Raises UnmetReferenceError.
     """
@@ -175,19 +176,21 @@ def deployed_upper(manifest: Manifest, store: Store, accepted: Downlinks | None 
 
 
 def _deployed_downlinks(upper: str) -> Downlinks | None:
-    """Exports of the upper layer's stack; None when there is no such stack, or nothing in it."""
+    """Exported downlinks of the upper layer's stack; None without the stack, and without exports."""
     outputs = _outputs_of(upper)
-    downlinks = outputs.get("downlinks") if outputs is not None else None
-    # What a switch offers is not known to Pulumi after an update of it that failed.
-    return (
-        None if downlinks is None else {name: of if isinstance(of, Mapping) else {} for name, of in downlinks.items()}
-    )
+    if outputs is None or outputs.get("downlinks") is None:
+        return None
+    downlinks: dict[str, Mapping[str, str]] = {}
+    for name, offers in outputs["downlinks"].items():
+        # After a failed update of a switch, Pulumi does not know its offers.
+        downlinks[name] = offers if isinstance(offers, Mapping) else {}
+    return downlinks
 
 
 def _outputs_of(stack: str) -> Mapping[str, Any] | None:
-    """Exports of a stack; None when there is no such stack.
+    """Exports of a stack; None without the stack.
 
-    Asked before a reference is made: one to a stack that is not there would end the program.
+    Read before a reference is made: a reference to a missing stack would end the program.
     """
     try:
         answer = pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", {"name": stack}).value
@@ -220,7 +223,7 @@ def _register(manifest: Manifest, provider: pulumi.ProviderResource, reference: 
 def units_of(
     manifest: Manifest, options: pulumi.ResourceOptions, about: Mapping[str, Mapping[str, Any]] | None = None
 ) -> dict[str, UnitResource]:
-    """Resources of all units by name, each with its texts of ``about``."""
+    """Resources of all units by name, each with its entry of ``about``."""
     return {
         unit.name: UnitResource(
             unit.kind,
@@ -238,12 +241,12 @@ def units_of(
 
 
 def leave_out_call_stacks() -> None:
-    """Register resources without it from here on, in this process."""
+    """Register resources without call stacks from here on, in this process."""
     resource._get_stack_trace = source_pb2.StackTrace
 
 
 def leave_out_debug_messages() -> None:
-    """Tell the engine nothing for ``--debug`` from here on, in this process."""
+    """Send the engine no messages for ``--debug`` from here on, in this process."""
     pulumi.log.debug = _say_nothing
 
 

@@ -1,8 +1,8 @@
-"""Where a cluster is deployed from and to, and the Pulumi project that is written for it.
+"""Source and destination of a cluster's deployment, and its Pulumi project.
 
-Everything of a deployment lies under one root: ``state`` (the file backend, unless another one is chosen), ``objects``
-(what was rendered), ``manifests`` (notes of what it was rendered from), ``flash`` (the directory target) and
-``project`` (the Pulumi project, one configuration a stack).
+All files of a deployment are under one root: ``state`` (the file backend, unless another one is chosen), ``objects``
+(rendered files), ``manifests`` (records of their sources), ``flash`` (the directory target) and ``project`` (the Pulumi
+project, one configuration a stack).
 """
 
 from __future__ import annotations
@@ -46,40 +46,40 @@ else:
 
 _OF_PULUMI = (
     *("PULUMI_", "CLUSTERWRIGHT_", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GODEBUG"),
-    # State in S3, Azure, Google's storage or PostgreSQL, by the variables that their libraries read.
+    # State in S3, Azure, Google's storage or PostgreSQL, by the variables of their libraries.
     *("AWS_", "AZURE_", "ARM_", "GOOGLE_", "CLOUDSDK_", "PG"),
 )
 _OF_SECRETS = frozenset({"ANSIBLE_VAULT_PASSWORD_FILE", "VAULT_ADDR", "VAULT_TOKEN"})
-"""What the provider reads secrets of other sources with."""
+"""Variables for secrets of other sources, read by the provider."""
 
 AT_ONCE = "CLUSTERWRIGHT_AT_ONCE"
-"""Set, to a reason, by those who have Pulumi's own command change devices that run, all at once."""
+"""Set to a reason by operators whose own Pulumi command changes running devices, all at once."""
 IN_ORDER = "CLUSTERWRIGHT_IN_ORDER"
-"""Set in the environment of an engine that this program drives: waves, gates and proofs are its own matter."""
+"""Set in the environment of an engine driven by this program, which takes care of waves, gates and proofs."""
 ADOPTS = "CLUSTERWRIGHT_ADOPTS"
-"""Set in the environment of an engine whose stack takes devices up as they are, and puts nothing on them."""
+"""Set in the environment of an engine that records devices as they are, without a change on them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Where a cluster is deployed from and to."""
+    """Source and destination of a cluster's deployment."""
 
     spec: Path
     target: Chosen
 
 
 def pulumi_environment(root: Path, variables: Collection[str] = ()) -> dict[str, str]:
-    """The environment in which Pulumi finds this installation, keeps its state under ``root`` and asks no service.
+    """The environment for Pulumi: with this installation, a state under ``root``, and without its service.
 
-    ``variables`` are those that the provider reads secrets from. A user's own PULUMI_BACKEND_URL wins. Raises
-    ClusterwrightError when no ``pulumi`` is on the PATH, or the backend's URL holds a secret.
+    ``variables`` are environment variables with secrets, read by the provider. A user's own PULUMI_BACKEND_URL takes
+    precedence. Raises ClusterwrightError if no ``pulumi`` is on the PATH, or the backend's URL holds a secret.
     """
     path = os.pathsep.join((str(_own_programs()), os.environ.get("PATH", os.defpath)))
     if shutil.which("pulumi", path=path) is None:
         raise ClusterwrightError(f"pulumi is not on the PATH. {how_to_install()}")
     (root / "state").mkdir(parents=True, exist_ok=True)
     return {
-        # State holds digests, never secrets, so an empty passphrase protects all there is; a user's own wins.
+        # State holds digests, never secrets, so an empty passphrase is enough; a user's own takes precedence.
         **({} if os.environ.get(FILE_VARIABLE) else {VARIABLE: ""}),
         **child_environment(names={*variables, *_OF_SECRETS}, prefixes=_OF_PULUMI),
         **proxy_environment(),
@@ -92,12 +92,12 @@ def pulumi_environment(root: Path, variables: Collection[str] = ()) -> dict[str,
 
 
 def _own_programs() -> Path:
-    """Where this installation's python and provider lie. Not resolved: a virtual environment's python is a link."""
+    """The folder of this installation's python and provider, not resolved: a virtual environment's python is a link."""
     return Path(sys.executable).parent
 
 
 def write_project(root: Path) -> Path:
-    """Writes the project's files under ``root`` and returns their folder."""
+    """Write the project's files under ``root`` and return their folder."""
     project = root.resolve() / "project"
     project.mkdir(parents=True, exist_ok=True)
     plugin = {"name": "clusterwright", "path": str(_own_programs())}
@@ -109,9 +109,9 @@ def write_project(root: Path) -> Path:
 
 
 def write_configuration(project: Path, deployment: Deployment, stack: Stack, environment: Mapping[str, str]) -> None:
-    """Writes the stack's configuration; what Pulumi itself keeps in the file (its encryption salt) stays.
+    """Write the stack's configuration, keeping Pulumi's own entries (the encryption salt) in the file.
 
-    ``environment`` is the one in which Pulumi runs.
+    ``environment`` is Pulumi's.
     """
     file = project / f"Pulumi.{stack.name}.yaml"
     content = _configuration_in(file)
@@ -136,9 +136,9 @@ def write_configuration(project: Path, deployment: Deployment, stack: Stack, env
 
 
 def _configuration_in(file: Path) -> dict[str, Any]:
-    """The configuration of a stack; empty where there is none, or where a crash left another file.
+    """The configuration of a stack; empty without one, and for a damaged file.
 
-    Such a file is put aside: it may hold secrets that somebody set by hand.
+    A damaged file is put aside: it may hold secrets set by hand.
     """
     if not file.exists():
         return {}
@@ -157,15 +157,15 @@ def _configuration_in(file: Path) -> dict[str, Any]:
 
 
 def _salt_in(project: Path) -> str:
-    """The salt of another stack of the project, "" where there is none.
+    """The salt of another stack of the project, "" without one.
 
-    Stacks of one passphrase share one key then: making a key costs the engine half a second, and a stack that refers to
-    another one needs the keys of both.
+    Stacks of one passphrase share one key then: making a key costs the engine half a second, and a stack with a
+    reference to another one needs the keys of both.
     """
     for file in sorted(project.glob("Pulumi.*.yaml")):
         try:
             content = yaml.safe_load(file.read_text())
-        except (yaml.YAMLError, UnicodeDecodeError):  # torn off while it was written: that stack's own to mend
+        except (yaml.YAMLError, UnicodeDecodeError):  # truncated: an operation on that stack mends it
             continue
         if isinstance(content, dict) and isinstance(content.get("encryptionsalt"), str):
             return str(content["encryptionsalt"])

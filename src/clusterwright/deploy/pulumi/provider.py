@@ -1,11 +1,11 @@
 """The Pulumi provider: units of a cluster as resources, served by ``pulumi-resource-clusterwright``.
 
-A resource's inputs and state name each device's tree by digest; the bytes come from the object store. What a device
-held before and what it is to hold are therefore known whatever the target is, and a preview shows the lines between.
+A resource's inputs and state have each device's tree by digest; the bytes come from the object store. The former and
+the wanted files of a device are therefore known with every target, and a preview shows the differing lines.
 
-What the engine asks for one resource at a time is joined into the batches that targets are good at: one run of Ansible
-costs seconds whatever it does, and the engine updates racks independently of each other. Whatever arrives while a run
-is under way, or within a moment of the first request, becomes the next run.
+The engine's requests, one a resource, are joined into batches for the target: one run of Ansible costs seconds for any
+number of devices, and the engine updates racks independently of each other. Requests during a run, or within a moment
+of the first one, become the next run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from clusterwright.deploy.targets import Chosen
 from clusterwright.finding import ClusterwrightError
 
 SHOWN_LINES = 40
-"""Lines of configuration that a preview shows of one unit; `clusterwright diff` shows all."""
+"""Most lines of configuration of one unit in a preview; `clusterwright diff` shows all."""
 
 _NOTED_IN_THE_STATE_ALONE = (
     "devices were compared and not changed; what differs is noted in the state alone. `clusterwright refresh` also "
@@ -62,13 +62,13 @@ Properties = Mapping[str, PropertyValue]
 
 
 def text_of(properties: Properties, name: str) -> str:
-    """A text property; "" when it is absent."""
+    """A text property; "" if it is absent."""
     text = properties.get(name)
     return text.value if text is not None and isinstance(text.value, str) else ""
 
 
 def map_of(properties: Properties, name: str) -> dict[str, str]:
-    """A property that maps texts to texts; empty when it is absent."""
+    """A property mapping texts to texts; empty if it is absent."""
     mapping = properties.get(name)
     if mapping is None or not isinstance(mapping.value, Mapping):
         return {}
@@ -76,12 +76,12 @@ def map_of(properties: Properties, name: str) -> dict[str, str]:
 
 
 def as_map(values: Mapping[str, str]) -> PropertyValue:
-    """The property that ``map_of`` reads."""
+    """The property for ``map_of``."""
     return PropertyValue({key: PropertyValue(value) for key, value in sorted(values.items())})
 
 
 class ClusterwrightProvider(Provider):
-    """Create, update, read and delete of units. ``devices`` maps device to tree digest; "" is a device that differs."""
+    """Creates, updates, reads and deletes units. ``devices`` maps device to tree digest; "" is a drifted device."""
 
     def __init__(self, log: EngineLog) -> None:
         self._log = log
@@ -90,7 +90,7 @@ class ClusterwrightProvider(Provider):
         self._batching: BatchingTarget | None = None
 
     async def configure(self, request: ConfigureRequest) -> ConfigureResponse:
-        """Opens the store and the target that the stack's configuration names."""
+        """Open the store and the target of the stack's configuration."""
         root = Path(text_of(request.args, "root"))
         self._store = Store(root / "objects")
         access, secrets = (text_of(request.args, name) for name in ("access", "secrets"))
@@ -105,17 +105,17 @@ class ClusterwrightProvider(Provider):
         return ConfigureResponse(accept_secrets=False, supports_preview=True, accept_resources=False)
 
     async def diff_config(self, request: DiffRequest) -> DiffResponse:
-        """Another place of the same store and target changes no device."""
+        """Report no change: another place of the same store and target changes no device."""
         return DiffResponse(changes=False)
 
     async def check(self, request: CheckRequest) -> CheckResponse:
-        """Every unit has at least one device."""
+        """Refuse a unit without devices."""
         if not map_of(request.new_inputs, "devices"):
             return CheckResponse(request.new_inputs, [CheckFailure("devices", "a unit without devices")])
         return CheckResponse(request.new_inputs)
 
     async def diff(self, request: DiffRequest) -> DiffResponse:
-        """Compares tree digests, and shows the lines that change."""
+        """Compare tree digests, and show the changed lines."""
         old, new = _held(request.old_state, request.new_inputs), map_of(request.new_inputs, "devices")
         failed = _held(request.old_state, request.new_inputs, "failed")
         away = _untouched(request.new_inputs)
@@ -125,12 +125,13 @@ class ClusterwrightProvider(Provider):
             both = (request.old_state, request.new_inputs)
             others = [key for key in ("downlinks", "away") if map_of(both[0], key) != map_of(both[1], key)]
             return DiffResponse(changes=bool(others), diffs=others or ["downlinks"])
-        if os.environ.get(ADOPTS):  # what is adopted is compared with the devices themselves
+        if os.environ.get(ADOPTS):  # an adoption compares with the devices themselves
             return DiffResponse(changes=True, diffs=["devices"])
         running = [name for name in changed if name in old and name in new]
         if running and not may_change_what_runs():
             await self._log.warning(request.urn, refusal(running))
-        lines = await asyncio.to_thread(self._all_lines, {name: (old.get(name), new.get(name)) for name in changed})
+        digests = {name: (old.get(name), new.get(name)) for name in changed}
+        lines = await asyncio.to_thread(self._all_lines, digests)
         await self._log.info(request.urn, "\n".join(lines))
         return DiffResponse(
             changes=True,
@@ -139,7 +140,7 @@ class ClusterwrightProvider(Provider):
         )
 
     async def create(self, request: CreateRequest) -> CreateResponse:
-        """Brings the unit's devices to their trees. Raises PartialFailure when one of them does not get there."""
+        """Bring the unit's devices to their trees. Raises PartialFailure if one of them fails."""
         if request.preview:
             return CreateResponse(request.name, dict(request.properties))
         if os.environ.get(ADOPTS):
@@ -153,9 +154,9 @@ class ClusterwrightProvider(Provider):
         return CreateResponse(request.name, state)
 
     async def _adopt(self, urn: str, properties: Properties) -> dict[str, PropertyValue]:
-        """Note the files of a unit's devices as given, without a change on them. A later update mends differences.
+        """Record the files of a unit's devices as given, without a change on them. A later update mends differences.
 
-        Devices that the state knows stay as it knows them.
+        Devices skipped by the update keep their recorded trees.
         """
         wanted = map_of(properties, "devices")
         untouched = _untouched(properties)
@@ -173,15 +174,20 @@ class ClusterwrightProvider(Provider):
         return {"devices": as_map(held), **_beside(properties)}
 
     async def update(self, request: UpdateRequest) -> UpdateResponse:
-        """As create; devices that left the unit lose their files."""
+        """Bring the unit's devices to their trees; devices no longer in the unit lose their files.
+
+        Raises PartialFailure if one of them fails.
+        """
         if request.preview:
             return UpdateResponse(dict(request.news))
         if os.environ.get(ADOPTS):
             failed = _held(request.olds, request.news, "failed")
             adopted = await self._adopt(request.urn, request.news)
-            return UpdateResponse({**adopted, **({"failed": as_map(failed)} if failed else {})})
+            if failed:
+                adopted["failed"] = as_map(failed)
+            return UpdateResponse(adopted)
         old, new = _held(request.olds, request.news), map_of(request.news, "devices")
-        # A device that took nothing so far is tried once more.
+        # A device without any tree so far is tried once more.
         never_taken = {name for name in _held(request.olds, request.news, "failed") if not old.get(name)}
         running = [name for name, digest in new.items() if name in old and old[name] != digest]
         running = [name for name in running if name not in never_taken]
@@ -191,27 +197,27 @@ class ClusterwrightProvider(Provider):
         return UpdateResponse(await self._bring_about(request.urn, request.news, request.olds))
 
     async def delete(self, request: DeleteRequest) -> None:
-        """Remove the files that were put on the unit's devices.
+        """Remove the files put on the unit's devices.
 
-        Raises ClusterwrightError where Pulumi's own command asks for it: Pulumi runs no program for `destroy`, and
+        Raises ClusterwrightError for Pulumi's own command: Pulumi runs no program for `destroy`, and
         calls the provider alone.
         """
         require_may_clear(map_of(request.properties, "devices"))
         await self._bring_about(request.urn, {}, request.properties)
 
     async def read(self, request: ReadRequest) -> ReadResponse:
-        """Compare devices with the trees that they were given; the next update fixes one that differs.
+        """Compare devices with their last trees; the next update mends drifted ones.
 
-        Compared is what an update would set: files with their modes, the running kernel's state, a switch's running
-        configuration. The lines that differ are shown under the unit. Devices that differed already are only read, and
-        so are those whose trees the object store has lost.
+        The comparison covers everything set by an update: files with their modes, the running kernel's state, a
+        switch's running configuration. Differing lines are shown under the unit. Devices drifted before are only read,
+        and so are those with trees lost in the object store.
         """
         wanted = map_of(request.properties, "devices")
         away = map_of(request.properties, "away")
         asked = {name: digest for name, digest in wanted.items() if digest and name not in away}
         given = await asyncio.to_thread(self._given, asked)
         if lost := [name for name, tree in given.items() if tree is None]:
-            await self._log.warning(request.urn, _told_of_lost(lost))
+            await self._log.warning(request.urn, _lost_trees_message(lost))
             wanted |= dict.fromkeys(lost, "")
         trees = {name: tree for name, tree in given.items() if tree is not None}
         different = sorted(name for name, digest in wanted.items() if not digest and name not in away)
@@ -230,7 +236,7 @@ class ClusterwrightProvider(Provider):
         return ReadResponse(request.resource_id, state, state)
 
     def _given(self, digests: Mapping[str, str]) -> dict[str, DeviceTree | None]:
-        """Trees that devices were given; None where the object store has lost one."""
+        """Last trees of devices; None for a tree lost in the object store."""
         store, _, _ = self._opened()
         given: dict[str, DeviceTree | None] = {}
         for name, digest in digests.items():
@@ -241,9 +247,9 @@ class ClusterwrightProvider(Provider):
         return given
 
     def _compare(self, given: Mapping[str, DeviceTree], different: Collection[str]) -> Mapping[str, Outcome] | None:
-        """Devices against the trees that they were given; those that are ``different`` are read.
+        """Compare devices with their last trees; ``different`` ones are only read.
 
-        None where all hold nothing. Raises ClusterwrightError.
+        None if no device has any files. Raises ClusterwrightError.
         """
         _, target, _ = self._opened()
         compared = target.apply(given, check=True) if given else {}
@@ -260,16 +266,15 @@ class ClusterwrightProvider(Provider):
         return compared
 
     def _holding_otherwise(self, wanted: Mapping[str, str]) -> list[str]:
-        """Devices that hold files already, though no state says so, and other ones than they are to have."""
+        """Devices with other files than wanted, though without a recorded state."""
         store, target, _ = self._opened()
-        answers = target.read(sorted(wanted))
-        return [
-            name
-            for name, answer in answers.items()
-            if isinstance(answer, Holding)
-            and answer.files
-            and answer.digest != tree_digest(store.get_tree(name, wanted[name]))
-        ]
+        names = []
+        for name, answer in target.read(sorted(wanted)).items():
+            if not isinstance(answer, Holding) or not answer.files:
+                continue
+            if answer.digest != tree_digest(store.get_tree(name, wanted[name])):
+                names.append(name)
+        return names
 
     async def _warn(self, urn: str, outcomes: Mapping[str, Outcome]) -> None:
         for notice in sorted({outcome.notice for outcome in outcomes.values()} - {""}):
@@ -286,10 +291,14 @@ class ClusterwrightProvider(Provider):
         outcomes = await batching.apply(batch)
         await self._warn(urn, outcomes)
         failed = {name: _complaint(outcome) for name, outcome in outcomes.items() if not outcome.ok}
-        still = {name: why for name, why in _held(olds, news, "failed").items() if name in map_of(news, "left_alone")}
+        left_alone = map_of(news, "left_alone")
+        still_failed = {name: why for name, why in _held(olds, news, "failed").items() if name in left_alone}
         if not failed:
-            return {"devices": as_map(wanted), **_beside(news), **({"failed": as_map(still)} if still else {})}
-        # A device that kept its previous configuration keeps its previous digest: the next diff starts from there.
+            state = {"devices": as_map(wanted), **_beside(news)}
+            if still_failed:
+                state["failed"] = as_map(still_failed)
+            return state
+        # A device with its previous configuration keeps its previous digest: the next diff starts from there.
         kept = {name: before.get(name, "") if name in failed else digest for name, digest in wanted.items()}
         kept |= {name: before[name] for name in failed if name not in wanted}
         unit = urn.rpartition("::")[2]
@@ -298,7 +307,7 @@ class ClusterwrightProvider(Provider):
             f"{len(failed)} of {len(batch)} devices of {unit} did not reach the wanted state: {reasons}. "
             "The others did. Fix the cause and run the same command again.",
             unit,
-            {"devices": as_map(kept), "failed": as_map(failed | still), **_beside(olds)},
+            {"devices": as_map(kept), "failed": as_map(failed | still_failed), **_beside(olds)},
         )
 
     def _all_lines(self, changed: Mapping[str, tuple[str | None, str | None]]) -> list[str]:
@@ -309,7 +318,7 @@ class ClusterwrightProvider(Provider):
         store, target, _ = self._opened()
         try:
             after = store.get_tree(name, new) if new else ()
-        except MissingObject:  # after a refresh, the engine compares with what was given
+        except MissingObject:  # after a refresh, the engine compares with the last tree
             yield f"{name}: the object store has lost the lines"
             return
         try:
@@ -317,7 +326,7 @@ class ClusterwrightProvider(Provider):
         except MissingObject:
             before, old = (), ""
         if old == "":
-            # What the device holds is not in the store: ask the device itself.
+            # The device's files are not in the store: query the device itself.
             outcome = target.apply({name: after}, check=True)[name]
             yield from drift_lines(name, outcome, after)
             return
@@ -335,20 +344,22 @@ class ClusterwrightProvider(Provider):
         return self._store, self._target, self._batching
 
 
-def _held(olds: Properties, news: Properties, what: str = "devices") -> dict[str, str]:
-    """Trees of devices in a state, under their present names."""
-    now = {was: name for name, was in map_of(news, "former").items()}
-    return {now.get(name, name): value for name, value in map_of(olds, what).items()}
+def _held(olds: Properties, news: Properties, key: str = "devices") -> dict[str, str]:
+    """Devices' values of a property in a state, under their present names."""
+    new_names = {old: new for new, old in map_of(news, "former").items()}
+    return {new_names.get(name, name): value for name, value in map_of(olds, key).items()}
 
 
 def _untouched(news: Properties) -> frozenset[str]:
-    """The devices to which nothing is sent: out of service, or left alone by an update of others."""
+    """Devices that get nothing: those out of service, and those skipped by an update of others."""
     return frozenset((*map_of(news, "away"), *map_of(news, "left_alone")))
 
 
 def _beside(properties: Properties) -> dict[str, PropertyValue]:
-    """What a unit has beside its devices' trees: which of them are away, and what a switch of the upper layer offers
-    pods. A unit that offers has that one device, and keeps or takes it."""
+    """Properties of a unit beside its devices' trees: the devices away, and the offers of a switch of the upper layer.
+
+    A unit with offers has that one device alone.
+    """
     return {key: properties[key] for key in ("downlinks", "away") if key in properties}
 
 
@@ -360,7 +371,7 @@ def _kind(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> Property
     return PropertyDiff(PropertyDiffKind.UPDATE, input_diff=True)
 
 
-def _told_of_lost(names: Sequence[str]) -> str:
+def _lost_trees_message(names: Sequence[str]) -> str:
     return (
         f"{and_more(names, 3)}: not compared, as the object store has lost what was given. The next `up` compares with "
         "the spec instead"

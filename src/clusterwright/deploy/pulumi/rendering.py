@@ -1,4 +1,4 @@
-"""Rendering of stacks into the object store: once for a whole rollout, on every core."""
+"""Render stacks into the object store: once for a whole rollout, on every core."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from clusterwright.plan.allocation.standing import Standing
 from clusterwright.plan.model import Plan
 
 FEW = 256
-"""For no more devices than this another process costs more than it saves."""
+"""Up to this number of devices another process costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a plan came from: the spec, and the files that it was read from."""
+    """Source of a plan: the spec, and the files read for it."""
 
     spec: Path
     read: ReadFiles
@@ -38,28 +38,28 @@ def make_manifests(
     source: Source | None = None,
     only: Collection[str] = (),
 ) -> dict[str, Manifest]:
-    """Renders every device of ``stacks`` that the target reaches; each stack's manifest by its name.
+    """Render the devices of ``stacks`` in the target's reach; each stack's manifest by its name.
 
-    With the ``source`` of the plan, a stack that was rendered from the same before is not rendered again. The trees
-    and the manifests themselves are in the store afterwards. With ``only`` some devices, no other one is rendered: the
-    caller replaces the empty digests of the others (``Manifest.alone``). Raises what a renderer raises.
+    With the ``source`` of the plan, a stack already rendered from it is not rendered again. The trees and the manifests
+    themselves are in the store afterwards. With ``only``, no other device is rendered: the caller replaces the empty
+    digests of the others (``Manifest.alone``). Raises the renderers' errors.
     """
     if source is None or only:
         return _rendered(plan, target, stacks, only)
-    asked = {stack.name: TargetLayer(source.spec, stack.layer, target) for stack in stacks}
+    layers = {stack.name: TargetLayer(source.spec, stack.layer, target) for stack in stacks}
     before, after = cache(installation_digest), cache(installation_digest)  # each once for all stacks
-    cached = {name: recall(question, source.read, before) for name, question in asked.items()}
-    made = _rendered(plan, target, [stack for stack in stacks if cached[stack.name] is None])
-    for name, manifest in made.items():
-        remember(asked[name], source.read, manifest, after)
-    manifests = {name: manifest for name, manifest in cached.items() if manifest is not None} | made
+    cached = {name: recall(layer, source.read, before) for name, layer in layers.items()}
+    rendered = _rendered(plan, target, [stack for stack in stacks if cached[stack.name] is None])
+    for name, manifest in rendered.items():
+        remember(layers[name], source.read, manifest, after)
+    manifests = {name: manifest for name, manifest in cached.items() if manifest is not None} | rendered
     return {stack.name: manifests[stack.name] for stack in stacks}
 
 
 def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack], only: Collection[str] = ()) -> dict[str, Manifest]:
     if not stacks:
         return {}
-    # The renderers are imported for stacks that are rendered, and only for them.
+    # The renderers are imported only if there is a stack to render.
     from clusterwright.output.forked import fan_out, prepare
     from clusterwright.output.workers import shares_of
 

@@ -1,8 +1,8 @@
-"""Serving the provider to Pulumi's engine: errors as the engine expects them, and lines for its display.
+"""Serve the provider to Pulumi's engine, with errors in the engine's form and lines for its display.
 
-The SDK's servicer turns every error into one with a traceback in its text. A device that refuses a configuration is no
-bug, so here it becomes what the engine calls a partial failure: the resource is recorded with what was done, and the
-same command takes it up again.
+The SDK's servicer turns every error into one with a traceback in its text. A device refusing a configuration is no bug,
+so here it becomes the engine's partial failure: the resource is recorded in its present state, and the same command
+resumes it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MESSAGE_LIMIT_BYTES = 400 * 1024 * 1024  # the engine's own limit for one messa
 
 
 class PartialFailure(ClusterwrightError):
-    """Some devices of a unit hold the wanted state and others do not; carries the unit's id and new state."""
+    """A unit with only some devices in the wanted state; has the unit's id and new state."""
 
     def __init__(self, message: str, resource_id: str, properties: Mapping[str, PropertyValue]) -> None:
         super().__init__(message)
@@ -43,11 +43,11 @@ class EngineLog:
     engine_address: str
 
     async def info(self, urn: str, message: str) -> None:
-        """Shows ``message`` under the resource ``urn``, in previews and updates alike."""
+        """Show ``message`` under the resource ``urn``, in previews and updates alike."""
         await self._show(engine_pb2.INFO, urn, message)
 
     async def warning(self, urn: str, message: str) -> None:
-        """As ``info``, for messages that need attention."""
+        """Show a message that needs attention under the resource ``urn``."""
         await self._show(engine_pb2.WARNING, urn, message)
 
     async def _show(self, severity: engine_pb2.LogSeverity.ValueType, urn: str, message: str) -> None:
@@ -109,9 +109,9 @@ def _partial_failure_metadata(failure: PartialFailure) -> tuple[tuple[str, bytes
 
 
 def serve(make_provider: Callable[[EngineLog], Provider], version: str) -> None:
-    """Serves until the engine ends the process, or is gone itself.
+    """Serve until the engine ends the process, or is gone itself.
 
-    The engine's address is the first argument that is not an option.
+    The engine's address is the first argument without a dash.
     """
     address = next(argument for argument in sys.argv[1:] if not argument.startswith("-"))
     asyncio.run(_serve(make_provider(EngineLog(address)), version, address))
@@ -126,13 +126,13 @@ async def _serve(provider: Provider, version: str, address: str) -> None:
     await server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    await _outlive_nobody(os.getppid())
+    await _end_with(os.getppid())
 
 
-async def _outlive_nobody(engine: int) -> None:
-    """Ends the process when the engine was killed: the next one must not find an older provider at the devices.
+async def _end_with(engine: int) -> None:
+    """End the process after the engine was killed: the next engine must not meet an older provider at the devices.
 
-    What is under way is torn off as by a kill; targets take that back, or up, at their next attempt.
+    Current work is torn off as by a kill; targets roll it back, or resume it, at their next attempt.
     """
     while os.getppid() == engine:
         await asyncio.sleep(_PARENT_LOOK_S)

@@ -1,7 +1,7 @@
-"""Pulumi's state files in a folder: one that a full disk or a crash cut is put back, and the command goes on.
+"""Restore state files of Pulumi truncated by a full disk or a crash, so that the command goes on.
 
-The engine keeps the state before the last in ``STACK.json.bak``. A state that is some steps old, or none, costs a
-comparison with every device: nothing on devices is lost by it.
+The engine keeps the state before the last in ``STACK.json.bak``. A state some steps old, or a missing one, costs a
+comparison with every device: nothing on devices is lost.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _TAIL_BYTES = 64
 
 
 def mend_states(folder: Path, locks: Path, *, thoroughly: bool = False) -> Iterator[str]:
-    """Restore every truncated state below ``folder`` whose stack is not locked; returns messages for people.
+    """Restore the truncated states of unlocked stacks below ``folder``; messages about them for operators.
 
-    A file that ends as a state does counts as whole, unless it is parsed (``thoroughly``).
+    A file with the end of a state counts as whole, unless it is parsed (``thoroughly``).
     """
     for state in sorted((folder / _STACKS).glob("*/*.json")):
         if _is_whole(state, thoroughly=thoroughly) or not StackLocks(locks).is_free(state.stem):

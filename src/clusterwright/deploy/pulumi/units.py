@@ -1,8 +1,8 @@
-"""Cutting a plan into stacks, which may fail together, and units, which change together.
+"""Divide a plan into stacks, which may fail together, and units, which change together.
 
-A stack is a blast radius: a pod, or the layer above the pods. A unit is one resource of it: a rack with the switches
-that serve that rack alone and the nodes in it, or a single switch or service machine. Service machines stand in for
-each other, so those of a rack must be able to change one after another.
+A stack is a blast radius: a pod, or the layer above the pods. A unit is one resource of it: a rack with its own
+switches and its nodes, or a single switch or service machine. Service machines replace each other, so those of a rack
+must be able to change one after another.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.nearest_name import did_you_mean
 from clusterwright.plan.pod_names import layers
 
-if TYPE_CHECKING:  # a stack's program that has its manifest needs no plan
+if TYPE_CHECKING:  # a stack's program with a manifest needs no plan
     from clusterwright.plan.model import Device, Plan
 
 UPPER = "upper"
@@ -55,10 +55,10 @@ class Stack:
 
 
 def cut(plan: Plan) -> tuple[Stack, ...]:
-    """All stacks of a plan in the order in which they are deployed; every device is in exactly one unit.
+    """All stacks of a plan in deployment order; every device is in exactly one unit.
 
-    The upper layer comes first: pods lean on it, so a fault there stops the update before any pod is touched, and a
-    pod's uplinks come up against neighbours that already expect them.
+    The upper layer comes first: pods depend on it, so a fault there stops the update before any pod is touched, and a
+    pod's uplinks come up with neighbours already configured for them.
     """
     stacks: list[Stack] = []
     upper = tuple(_units(plan, ""))
@@ -70,9 +70,9 @@ def cut(plan: Plan) -> tuple[Stack, ...]:
 
 
 def choose(stacks: Collection[Stack], layers: Collection[str]) -> tuple[Stack, ...]:
-    """The stacks of the named layers (or pods) in deployment order; all of them when none is named.
+    """The stacks of the named layers (or pods) in deployment order; all of them if none is named.
 
-    Raises ClusterwrightError for a layer that does not exist.
+    Raises ClusterwrightError for an unknown layer.
     """
     unknown = [layer for layer in layers if not any(layer in (stack.layer, stack.pod) for stack in stacks)]
     if unknown:
@@ -84,9 +84,9 @@ def choose(stacks: Collection[Stack], layers: Collection[str]) -> tuple[Stack, .
 
 
 def stacks_of_devices(stacks: Collection[Stack], devices: Collection[str]) -> tuple[Stack, ...]:
-    """Those of ``stacks`` that hold one of ``devices``, in their order.
+    """The ``stacks`` with one of ``devices``, in their order.
 
-    Raises ClusterwrightError for a device that is in none of them.
+    Raises ClusterwrightError for a device in none of them.
     """
     device_names = set(chain.from_iterable(stack.devices for stack in stacks))
     for name in devices:
@@ -98,7 +98,7 @@ def stacks_of_devices(stacks: Collection[Stack], devices: Collection[str]) -> tu
 
 
 def units_of_devices(stack: Stack, devices: Collection[str]) -> tuple[str, ...]:
-    """The names of the units of ``stack`` that hold one of ``devices``."""
+    """Names of the units of ``stack`` with one of ``devices``."""
     return tuple(unit.name for unit in stack.units if any(name in devices for name in unit.devices))
 
 
@@ -108,13 +108,13 @@ def _units(plan: Plan, pod: str) -> Iterator[Unit]:
     for device in plan.devices:
         if device.pod != pod:
             continue
-        if pod and device.rack and device.role != SERVICE and (device.node_group or device.group == device.rack):
+        is_of_rack = bool(device.node_group) or device.group == device.rack
+        if pod and device.rack and device.role != SERVICE and is_of_rack:
             racks.setdefault(device.rack, []).append(device.name)
         else:
             single.append(device)
     for rack in sorted(racks):
         yield Unit(name=rack, kind="rack", pod=pod, devices=tuple(sorted(racks[rack])))
     for device in sorted(single, key=lambda device: device.name):
-        yield Unit(
-            name=device.name, kind="switch" if device.kind == "switch" else "service", pod=pod, devices=(device.name,)
-        )
+        kind = "switch" if device.kind == "switch" else "service"
+        yield Unit(name=device.name, kind=kind, pod=pod, devices=(device.name,))

@@ -1,9 +1,9 @@
-"""Downlinks that each switch above the pods offers each pod, by which a pod's stack refers to the upper layer's.
+"""Downlinks offered to each pod by the switches above the pods: the reference of a pod's stack to the upper layer's.
 
 An offer is the switch's AS number and loopback with every port towards that pod: its peer, its addresses and speed, and
-whether it is in service. The stack of the upper layer exports the offers that its switches hold; the stack of a pod
-reads them through Pulumi, and goes only where they are those it was planned against. What the upper layer has for
-another pod says nothing about this one, so a change of one pod never stands in the way of another.
+its state of service. The stack of the upper layer exports the offers of its switches; the stack of a pod reads them
+through Pulumi, and goes only if they are the planned ones. Offers to other pods do not count, so a change of one pod
+never blocks another.
 """
 
 from __future__ import annotations
@@ -30,37 +30,36 @@ _SHOWN_SWITCHES, _SHOWN_PORTS = 4, 3
 
 
 class UnmetReferenceError(ClusterwrightError):
-    """The upper layer that is deployed is not the one that a pod was planned against."""
+    """The deployed upper layer differs from the one in the plan of a pod."""
 
 
 def downlinks_of(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[str, Downlinks]:
-    """The offers of each stack: those of the upper layer to every pod, and those that each pod gets.
+    """Offers by stack: those of the upper layer to all pods, and those to each pod.
 
-    Left out are switches without files of their own and those that the target does not reach: nothing is deployed on
-    them. Every offer's text is in the store afterwards. Raises ClusterwrightError.
+    Switches without files of their own and those out of the target's reach are skipped: nothing is deployed on them.
+    Every offer's document is in the store afterwards. Raises ClusterwrightError.
     """
-    # Imported only here: a stack's program that has its manifest compares offers, and renders nothing.
+    # Imported only here: a stack's program with a manifest compares offers, and renders nothing.
     from clusterwright.intent.switch_links import links_of
     from clusterwright.output.renderers import DEVICE_RENDERERS
 
     pods = {stack.pod for stack in stacks}
-    upper = [
-        device
-        for device in plan.devices
-        if not device.pod and any(entry.applies(plan, device) for entry in DEVICE_RENDERERS)
-    ]
+    above_pods = [device for device in plan.devices if not device.pod]
+    upper = [device for device in above_pods if any(entry.applies(plan, device) for entry in DEVICE_RENDERERS)]
     reached = frozenset(target.carries([device.name for device in upper]))
     store = Store(target.root / "objects")
     downlinks: dict[str, dict[str, str]] = {}
     for device in upper:
-        links: dict[str, list[Link]] = defaultdict(list)
+        links_by_pod: dict[str, list[Link]] = defaultdict(list)
         if device.name in reached:
             for link in links_of(plan, device):
                 pod = link.peer_device.pod
                 if pod and ("" in pods or pod in pods):
-                    links[pod].append(link)
-        downlinks[device.name] = {pod: _downlink(plan, store, device, of_pod) for pod, of_pod in sorted(links.items())}
-    return {stack.name: _own(downlinks, stack.pod) for stack in stacks}
+                    links_by_pod[pod].append(link)
+        downlinks[device.name] = {
+            pod: _downlink(plan, store, device, links) for pod, links in sorted(links_by_pod.items())
+        }
+    return {stack.name: _downlinks_of_pod(downlinks, stack.pod) for stack in stacks}
 
 
 def require_downlinks(
@@ -79,7 +78,7 @@ def require_downlinks(
                 wrong.append((name, pod, downlink, offered))
     if not wrong:
         return
-    lines = list(chain.from_iterable(_told(store, *difference) for difference in wrong[:_SHOWN_SWITCHES]))
+    lines = list(chain.from_iterable(_lines(store, *difference) for difference in wrong[:_SHOWN_SWITCHES]))
     if len(wrong) > _SHOWN_SWITCHES:
         lines.append(f"and {len(wrong) - _SHOWN_SWITCHES} more switches")
     raise UnmetReferenceError(
@@ -90,7 +89,7 @@ def require_downlinks(
     )
 
 
-def _own(downlinks: Downlinks, pod: str) -> Downlinks:
+def _downlinks_of_pod(downlinks: Downlinks, pod: str) -> Downlinks:
     """Downlinks offered to ``pod``, or by the upper layer ("") to all of them."""
     if not pod:
         return {name: pods for name, pods in downlinks.items() if pods}
@@ -109,7 +108,7 @@ def _downlink(plan: Plan, store: Store, device: Device, links: list[Link]) -> st
 
 
 def _port_of(plan: Plan, link: Link) -> dict[str, Any]:
-    """A port as its switch is configured, independent of the pod's own end."""
+    """The switch's own configuration of a port, without the pod's end."""
     from clusterwright.plan.model import format_address
 
     address = link.port.address
@@ -130,17 +129,15 @@ def _of(downlinks: Downlinks, name: str, pod: str) -> str:
     return downlinks.get(name, {}).get(pod, "")
 
 
-def _told(store: Store, name: str, pod: str, planned: str, deployed: str) -> Iterator[str]:
+def _lines(store: Store, name: str, pod: str, planned: str, deployed: str) -> Iterator[str]:
     if not deployed:
         yield f"{name}: planned {_brief(planned)} for {pod}; it is not deployed, or its last update failed"
         return
     yield f"{name}: planned {_brief(planned)}; deployed {_brief(deployed)}"
     try:
-        was, will = (json.loads(store.get(text.rpartition(", ")[2])) for text in (deployed, planned))
+        before, after = _ports(store, deployed), _ports(store, planned)
     except MissingObject:  # deployed from another folder: the digests alone are known here
         return
-    before = {port["port"]: port for port in was["ports"]}
-    after = {port["port"]: port for port in will["ports"]}
     different = sorted(port for port in before.keys() | after.keys() if before.get(port) != after.get(port))
     for port in different[:_SHOWN_PORTS]:
         yield f"  {port}: planned {_port(after.get(port))}; deployed {_port(before.get(port))}"
@@ -148,9 +145,15 @@ def _told(store: Store, name: str, pod: str, planned: str, deployed: str) -> Ite
         yield f"  and {len(different) - _SHOWN_PORTS} more ports"
 
 
+def _ports(store: Store, downlink: str) -> dict[str, Mapping[str, Any]]:
+    """Ports of an offer's document by name. Raises MissingObject."""
+    document = json.loads(store.get(downlink.rpartition(", ")[2]))
+    return {port["port"]: port for port in document["ports"]}
+
+
 def _brief(downlink: str) -> str:
-    text, _, digest = downlink.rpartition(", ")
-    return f"{text} ({digest[:12]})"
+    summary, _, digest = downlink.rpartition(", ")
+    return f"{summary} ({digest[:12]})"
 
 
 def _port(port: Mapping[str, Any] | None) -> str:

@@ -1,8 +1,8 @@
-"""The forms in which devices keep secrets, by the word behind ``as`` in ``<secret NAME as FORM>``.
+"""Forms of secrets on devices, by the word behind ``as`` in ``<secret NAME as FORM>``.
 
-A source holds what people agree on: a password, a key in hexadecimal, the hash of a password. What a device wants to
-read differs: EOS keeps passwords in two reversible forms, so that they do not show on a screen. They hide nothing from
-who means to read them; they are EOS's way to write a value, and pyavd's library makes them.
+A source holds the value itself: a password, a key in hexadecimal, the hash of a password. Devices need other forms: EOS
+keeps passwords in two reversible ones, so that they do not show on a screen. These protect nothing from a reader; they
+are EOS's notation of a value, and pyavd's library writes them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 
 from pyavd_utils.passwords import cbc_encrypt, simple_7_encrypt
 
-# Type 7 begins with an offset into its table, 0 to 15: one and the same, so that a value is always written alike.
+# Type 7 begins with an offset into its table, 0 to 15: a fixed one, so that the same value has the same text.
 TYPE_7_OFFSET = 7
-# The longest key that TCP-MD5 takes in Linux, on which EOS, SONiC and FRR run (TCP_MD5SIG_MAXKEYLEN).
+# The longest key of TCP-MD5 in Linux, the kernel of EOS, SONiC and FRR (TCP_MD5SIG_MAXKEYLEN).
 LONGEST_BGP_PASSWORD = 80
 _CAK = re.compile(r"(?:[0-9A-Fa-f]{32}){1,2}")
 _M_KEY = re.compile(r"0x(?=0*[1-9A-Fa-f])[0-9A-Fa-f]{1,16}")
@@ -31,18 +31,18 @@ _CRYPT = re.compile(
 
 
 class FormError(ValueError):
-    """A value that its form cannot take. The text says why, and never has the value."""
+    """A value unfit for its form. The text has the reason, and never the value."""
 
 
 def is_pem(value: str) -> bool:
-    """Whether a value is in PEM (RFC 7468), as keys, certificates and lists of withdrawn ones are: of several lines."""
+    """Whether a value is in PEM (RFC 7468), as keys, certificates and revocation lists are: of several lines."""
     return _PEM.fullmatch(value) is not None
 
 
 def in_form(value: str, form: str, argument: str) -> str:
-    """``value`` as a device keeps it; ``argument`` is a parameter of the form, often empty.
+    """``value`` in a device's form; ``argument`` is a parameter of the form, often empty.
 
-    Raises FormError for a value of another kind, and for a form that is not known.
+    Raises FormError for an unfit value, and for an unknown form.
     """
     if form not in FORMS:
         raise FormError(f'"{form}" is no form of a secret; there are {", ".join(sorted(FORMS))}')
@@ -66,19 +66,19 @@ def _cak(value: str, _: str) -> str:
 
 
 def _bgp(value: str, group: str) -> str:
-    """EOS's form of a BGP password, keyed with the peer group or neighbour that has it."""
+    """EOS's form of a BGP password, keyed with its peer group or neighbour."""
     if len(value.encode()) > LONGEST_BGP_PASSWORD:
         raise FormError(f"is longer than {LONGEST_BGP_PASSWORD} bytes, which TCP-MD5 does not take")
     return cbc_encrypt(f"{group}_passwd", value)
 
 
 def _matching(pattern: re.Pattern[str], reason: str) -> Callable[[str, str], str]:
-    def judged(value: str, _: str) -> str:
+    def matched(value: str, _: str) -> str:
         if not pattern.fullmatch(value):
             raise FormError(reason)
         return value
 
-    return judged
+    return matched
 
 
 FORMS: Mapping[str, Callable[[str, str], str]] = {

@@ -1,4 +1,4 @@
-"""The passphrase of a deployment's stacks, tried before anything is begun: the engine asks for it in the middle.
+"""Check the passphrase of a deployment's stacks before anything is begun: the engine asks for it in the middle.
 
 A stack's configuration carries ``encryptionsalt``, ``v1:SALT:v1:NONCE:TEXT`` in base64: the text is ``pulumi``, sealed
 by AES-GCM with a key made of passphrase and salt (pulumi/sdk, resource/config/crypt.go).
@@ -20,22 +20,22 @@ VARIABLE, FILE_VARIABLE = "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_
 _ROUNDS, _KEY_BYTES = 1_000_000, 32
 
 _SALT_OF_NONE = "v1:DgHbvP98ERg=:v1:+gZ0prZPSvN6vLOH:pvNOz18aCe49Q8YYVMZB7O/z7hOjNQ=="
-"""Made by Pulumi with the empty passphrase. Trying that on it would cost a sixth of a second, in each command."""
+"""Made by Pulumi with the empty passphrase. Checking it would cost a sixth of a second in each command."""
 
 
 def salt_of_none(environment: Mapping[str, str]) -> str:
-    """A salt for stacks of the empty passphrase, which protects nothing with any salt; "" for any other passphrase.
+    """A fixed salt for stacks of the empty passphrase, which protects nothing anyway; "" for any other passphrase.
 
-    Nor is there one for a state that a service keeps: it has keys of its own.
+    There is none for a state in a service either: it has keys of its own.
     """
     is_kept_here = environment.get("PULUMI_BACKEND_URL", "").startswith("file://")
     return _SALT_OF_NONE if is_kept_here and _passphrase(environment) == "" else ""
 
 
 def require_passphrase(project: Path, stacks: Iterable[str], environment: Mapping[str, str]) -> None:
-    """Raises ClusterwrightError when the passphrase of ``environment`` opens one of ``stacks`` not.
+    """Raises ClusterwrightError if the passphrase of ``environment`` does not open one of ``stacks``.
 
-    ``project`` holds the stacks' configurations; one that has no salt yet takes any passphrase.
+    ``project`` holds the stacks' configurations; one without a salt takes any passphrase.
     """
     salts: dict[str, str] = {}
     for stack in stacks:
@@ -44,16 +44,21 @@ def require_passphrase(project: Path, stacks: Iterable[str], environment: Mappin
     phrase = _passphrase(environment) if salts else ""
     for salt, stack in salts.items():
         if not _opens(phrase, salt):
-            source = next((name for name in (VARIABLE, FILE_VARIABLE) if environment.get(name)), "")
-            given = f"{source} holds another one" if source else f"{VARIABLE} is empty"
             raise ClusterwrightError(
-                f"{stack} was made with another passphrase: {given}. Set {VARIABLE}, or {FILE_VARIABLE}, to that which "
-                "the stack was first deployed with. Nothing was touched."
+                f"{stack} was made with another passphrase: {_mismatch(environment)}. Set {VARIABLE}, or "
+                f"{FILE_VARIABLE}, to that which the stack was first deployed with. Nothing was touched."
             )
 
 
+def _mismatch(environment: Mapping[str, str]) -> str:
+    for variable in (VARIABLE, FILE_VARIABLE):
+        if environment.get(variable):
+            return f"{variable} holds another one"
+    return f"{VARIABLE} is empty"
+
+
 def _passphrase(environment: Mapping[str, str]) -> str:
-    """As the engine finds it: the variable wins where it is set, though it be empty."""
+    """The engine's passphrase: the variable takes precedence if it is set, even to nothing."""
     if VARIABLE in environment or not environment.get(FILE_VARIABLE):
         return environment.get(VARIABLE, "")
     path = Path(environment[FILE_VARIABLE])
@@ -66,7 +71,7 @@ def _passphrase(environment: Mapping[str, str]) -> str:
 def _salt(file: Path) -> str:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, yaml.YAMLError, UnicodeDecodeError):  # torn off: that is told where it is read next
+    except (FileNotFoundError, yaml.YAMLError, UnicodeDecodeError):  # a truncated file is reported by its next reader
         return ""
     return str(content.get("encryptionsalt") or "") if isinstance(content, dict) else ""
 
@@ -75,7 +80,7 @@ def _opens(phrase: str, state: str) -> bool:
     """Whether ``phrase`` opens a salt; the engine decides on an unknown form."""
     if state == _SALT_OF_NONE:
         return phrase == ""
-    # Not imported by a preview that finds no change, which asks nothing here.
+    # Imported only here: a preview without changes does not need it.
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 

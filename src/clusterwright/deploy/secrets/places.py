@@ -1,7 +1,7 @@
-"""The places of secrets in a tree's lines: a device may hold a former value there, which is a secret too.
+"""Places of secrets in a tree's lines, for hiding former values, which are secrets too.
 
-A device repeats its own lines when it is compared: after a rotation they have the former value, which no source gives
-any more. The line is known but for that word.
+A device repeats its own lines in a comparison: after a rotation they have the former value, which is in no source any
+more. The rest of the line is known.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from clusterwright.artifact import Artifact
 from clusterwright.placeholder import MARK, MARK_IN_BYTES, PLACEHOLDER, around
 
 Places = Mapping[str, str]
-"""Patterns of lines with any word where a secret stands, and the lines with placeholders that are to be shown."""
+"""Patterns of lines with any word in the place of a secret, and the lines to show, with placeholders."""
 
-_LEAST = 3  # characters around a placeholder by which its line is known
-_WORD, _WORD_IN_JSON = rf"(?!{MARK})\S+", rf"(?!{MARK})[^\s\\]+"  # no placeholder that stands there already
+_LEAST = 3  # characters around a placeholder needed to recognise its line
+_WORD, _WORD_IN_JSON = rf"(?!{MARK})\S+", rf"(?!{MARK})[^\s\\]+"  # any word but a placeholder
 
 
 def places_in(tree: Iterable[Artifact]) -> Places:
-    """The places of all secrets of a device; those of a file that is a secret alone are not known by any words."""
+    """Places of a device's secrets, except those in files without other text."""
     lines: set[bytes] = set()
     for artifact in tree:
         if MARK_IN_BYTES in artifact.content:
@@ -33,14 +33,14 @@ def places_in(tree: Iterable[Artifact]) -> Places:
 
 
 def in_place(text: str, places: Places) -> str:
-    """``text`` with placeholders in ``places``, in the place of any value."""
+    """``text`` with placeholders instead of any value in ``places``."""
     for pattern, line in places.items():
         text = re.sub(pattern, line.replace("\\", r"\\"), text)
     return text
 
 
 def _of_line(line: str) -> Iterator[tuple[str, str]]:
-    """The line as it stands in a file, and as JSON writes it."""
+    """Pattern and shown text of a line, for files and for JSON."""
     placeholders = [match[0] for match in PLACEHOLDER.finditer(line)]
     parts = around(line)
     parts[0] = parts[0].lstrip()

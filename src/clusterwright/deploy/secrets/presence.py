@@ -1,4 +1,4 @@
-"""Asking for every secret before the first device is touched: no deployment stops half way for want of one."""
+"""Check all secrets before the first device is touched, so that no deployment stops half way for want of one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from clusterwright.plan.model import Plan
 def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None:
     """Read every source for every stack, and compare with the placeholders in its devices' files.
 
-    Raises SecretError for a source that does not give its secret, for secrets without a source, and for values that
-    are not of the form that a file asks for.
+    Raises SecretError for a source without its secret, for secrets without a source, and for values unfit for the form
+    in a file.
     """
     if target.secrets is None and target.is_content_with_placeholders:
         return
@@ -41,7 +41,7 @@ def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None
 
 
 def _with_secrets(plan: Plan, names: Iterable[str]) -> Iterator[Artifact]:
-    """The files of devices in which secrets can stand: all of a switch, and those of a node that are made for them."""
+    """Files that may hold secrets: all of a switch, and the secret files of a node."""
     devices = [plan.by_name[name] for name in names]
     yield from Rendering(plan).of_devices([device.name for device in devices if device.kind == "switch"])
     for device in devices:

@@ -1,12 +1,12 @@
-"""Secrets: rendered text carries ``<secret NAME>``, and the value takes its place on the way to the device, no sooner.
+"""Secrets: rendered text has ``<secret NAME>``, replaced by the value only on the way to the device.
 
-Where a format takes no blank in a password, as SONiC's models, the placeholder is ``<secret/NAME>``. Where a device
-keeps a value in a form of its own, it is ``<secret NAME as FORM>``, with what the form has to know behind it. What a
-stack sends has the version of a secret that has one behind its name: ``<secret NAME@3>`` (``secret_versions``).
+In formats without blanks in a password, as SONiC's models, the placeholder is ``<secret/NAME>``. For a value in a
+device's own form it is ``<secret NAME as FORM>``, followed by an argument of the form. Trees of a stack have the
+version of a secret, if there is one, behind its name: ``<secret NAME@3>`` (``secret_versions``).
 
-The store, Pulumi's state, previews, diffs and reports are made of the text with placeholders. Values live in the memory
-of the process that talks to devices; what comes back from a device, or lies in a transport's own folder afterwards, has
-them replaced by their placeholders again.
+The store, Pulumi's state, previews, diffs and reports have the text with placeholders. Values are only in the memory of
+the process connected to devices; in answers of devices, and in a transport's own folder afterwards, placeholders
+replace them again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.known_secrets import without_secrets
 from clusterwright.placeholder import LIKE_ONE, PLACEHOLDER_IN_BYTES
 
-_LEFT = re.compile(LIKE_ONE.encode())  # also those whose name no source could have
+_LEFT = re.compile(LIKE_ONE.encode())  # also placeholders with an invalid name
 PRIVATE_MODE = 0o600
 _FORBIDDEN = re.compile(r"[\s\x00-\x1f\x7f]")
 
@@ -37,18 +37,18 @@ Values = Mapping[str, str]
 
 
 class SecretError(ClusterwrightError):
-    """A secret has no source, or its source does not give it. The text never holds a value."""
+    """A secret without a source, or a source without its secret. The text never holds a value."""
 
 
 def names_in(content: bytes) -> frozenset[str]:
-    """The secrets that a file's placeholders name."""
+    """Names of the secrets in a file's placeholders."""
     return frozenset(match["name"].decode() for match in PLACEHOLDER_IN_BYTES.finditer(content))
 
 
 def filled(content: bytes, values: Values) -> dict[str, str]:
-    """The value of every placeholder of ``content``, by the placeholder's own text.
+    """Values of all placeholders of ``content``, by the placeholder's own text.
 
-    Raises SecretError for a value that does not fit the form that its place asks for.
+    Raises SecretError for a value unfit for the placeholder's form.
     """
     return {match[0].decode(): _fitting(match, values) for match in PLACEHOLDER_IN_BYTES.finditer(content)}
 
@@ -66,7 +66,7 @@ def _fitting(match: re.Match[bytes], values: Values) -> str:
 
 
 def resolve(content: bytes, values: Values, *, is_json: bool = False) -> bytes:
-    """``content`` with every placeholder replaced, escaped where it stands inside JSON text.
+    """``content`` with every placeholder replaced, with escapes inside JSON text.
 
     Raises SecretError for the names without a value, all of them in one message, and for a value of another form.
     """
@@ -84,7 +84,7 @@ def resolve(content: bytes, values: Values, *, is_json: bool = False) -> bytes:
 
 
 def left_in(tree: DeviceTree) -> str | None:
-    """Says which file still holds a placeholder, for a device that must not get it; None where no file does."""
+    """The reason for not sending a tree with a placeholder left in it; None without a placeholder."""
     for artifact in tree:
         if match := _LEFT.search(artifact.content):
             return f"/{artifact.path} holds {match[0].decode(errors='replace')} in place of a secret: nothing was sent"
@@ -92,9 +92,9 @@ def left_in(tree: DeviceTree) -> str | None:
 
 
 def resolve_tree(tree: DeviceTree, values: Values) -> DeviceTree:
-    """A device's tree with its secrets in place; files that hold one are readable by root alone.
+    """A device's tree with its secrets in place; files with a secret are readable by root alone.
 
-    Raises SecretError for placeholders that no source gives, and for those that name nothing a source could give.
+    Raises SecretError for placeholders without a source, and for those with an invalid name.
     """
     resolved = tuple(_resolved(artifact, values) if names_in(artifact.content) else artifact for artifact in tree)
     if reason := left_in(resolved):
@@ -111,14 +111,14 @@ def _resolved(artifact: Artifact, values: Values) -> Artifact:
 
 
 def redact(text: str, sent: Mapping[str, str]) -> str:
-    """``text`` with every value of ``sent`` replaced by the placeholder that it has there, the longest first."""
+    """``text`` with every value of ``sent`` replaced by its placeholder, the longest first."""
     for placeholder, value in sorted(sent.items(), key=lambda item: -len(item[1])):
         text = text.replace(value, placeholder)
     return text
 
 
 def checked(values: Values) -> Values:
-    """The same values. Raises SecretError for one that is empty or would break out of its place in a line."""
+    """``values``. Raises SecretError for an empty value, and for one that could break out of its line."""
     for name, value in values.items():
         if not value:
             raise SecretError(f'secret "{name}" is empty at its source')
@@ -129,9 +129,9 @@ def checked(values: Values) -> Values:
 
 @dataclass(frozen=True)
 class ResolvingTarget:
-    """A target that puts secrets into files before it passes them on; implements ``Target``.
+    """A target putting secrets into files before it passes them on; implements ``Target``.
 
-    ``fetch`` reads the sources, once and only when a device needs it; ``folder`` is what the target keeps of its runs.
+    ``fetch`` reads the sources, once and only if a device needs it; ``folder`` has the inner target's records of runs.
     """
 
     inner: Target
@@ -145,11 +145,11 @@ class ResolvingTarget:
 
     @cached_property
     def _sent(self) -> dict[str, str]:
-        """Every value by its placeholder, as its source has it and in the forms in which devices got it."""
+        """Values by placeholder: the source's own, and the forms sent to devices."""
         return {f"<secret {name}>": value for name, value in self._values.items()}
 
     def apply(self, batch: Mapping[str, DeviceTree], *, check: bool = False) -> Mapping[str, Outcome]:
-        """See ``Target.apply``. Every secret of the batch is there before the first device is touched."""
+        """See ``Target.apply``. All secrets of the batch are read before the first device is touched."""
         resolved = {device: self._resolve(tree) for device, tree in batch.items()}
         try:
             outcomes = self.inner.apply(resolved, check=check)
@@ -193,16 +193,16 @@ class ResolvingTarget:
 
 
 def _kept(folder: Path) -> Iterator[Path]:
-    """Files below ``folder``, but for those that a run of another stack is about to send: they need their values."""
-    for parent, folders, names in os.walk(folder):  # which passes over a folder that is removed meanwhile
+    """Files below ``folder``, except the bundles to be sent by runs of other stacks: they need their values."""
+    for parent, folders, names in os.walk(folder):  # os.walk skips folders removed meanwhile
         folders[:] = sorted(set(folders) - {BUNDLES})
         yield from (Path(parent, name) for name in sorted(names))
 
 
 def scrub(folder: Path, sent: Mapping[str, str], places: Places | None = None) -> None:
-    """Put the placeholders of ``sent`` back in every file below ``folder``, also where JSON escaped their values.
+    """Put the placeholders of ``sent`` back into every file below ``folder``, also for values escaped in JSON.
 
-    So is done with what stands in their ``places``: a device repeats its last value when it gets another.
+    So are words in their ``places``: a device repeats its last value when it gets another.
     """
     pairs = {value.encode(): placeholder.encode() for placeholder, value in sent.items()}
     pairs |= {json.dumps(value)[1:-1].encode(): placeholder.encode() for placeholder, value in sent.items()}

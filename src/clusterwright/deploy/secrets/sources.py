@@ -1,4 +1,4 @@
-"""Where secrets come from: the spec's ``secrets:`` or a file of the same form, and reading each of the six sources."""
+"""Sources of secrets: the spec's ``secrets:`` or a file of the same form, and readers of the six kinds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VAULT_PASSWORD = "ANSIBLE_VAULT_PASSWORD_FILE"  # noqa: S105 - Ansible's own var
 
 @dataclass(frozen=True, slots=True)
 class PulumiStack:
-    """Whose encrypted configuration a secret may lie in; ``environment`` is Pulumi's, None for this process's own."""
+    """A stack with secrets in its configuration; ``environment`` is Pulumi's, None for this process's own."""
 
     project: Path
     name: str
@@ -40,14 +40,14 @@ class PulumiStack:
 
 @dataclass(frozen=True, slots=True)
 class SecretFile:
-    """A spec, or a file with a ``secrets:`` list alone; paths in it count from its own folder."""
+    """A spec, or a file with a ``secrets:`` list alone; paths in it are relative to its own folder."""
 
     path: Path
     keys: Path = Path("up/keys")
-    """The key store of sources that name none."""
+    """The key store of sources without their own."""
 
     def sources(self) -> tuple[SecretSource, ...]:
-        """The sources that it lists. Raises SpecError for a file that can't be read or has another form."""
+        """The listed sources. Raises SpecError for an unreadable file, or one of another form."""
         document = read_document(self.path)
         is_spec = isinstance(document.data, Mapping) and ("nodes" in document.data or "extends" in document.data)
         document = read_spec_document(self.path) if is_spec else document
@@ -58,7 +58,7 @@ class SecretFile:
         return tuple(Structuring("secrets").typed(SecretSource, item, ("secrets", index)) for index, item in listed)
 
     def fetch(self, stack: PulumiStack | None) -> Values:
-        """Every secret by name. Raises SecretError, naming the secret and its source, never a value."""
+        """All secrets by name. Raises SecretError with the secret and its source, never with a value."""
         values: dict[str, str] = {}
         for source in self.sources():
             if source.source == "folder":
@@ -68,19 +68,22 @@ class SecretFile:
         return values
 
     def versions(self) -> Mapping[str, str]:
-        """The label of every secret that has one: as its source says, or a scheduled key's newest number.
+        """Version labels by secret: the source's own, or a scheduled key's newest number; none for other secrets.
 
-        No value is read. Raises SpecError as ``sources``, and ClusterwrightError for a damaged ledger of keys.
+        No value is read. Raises SpecError like ``sources``, and ClusterwrightError for a damaged ledger of keys.
         """
         version_by_source = {source.name: self._version(source) for source in self.sources()}
         return {name: version for name, version in version_by_source.items() if version is not None}
 
     def version_files(self) -> Mapping[Path, str]:
-        """Inputs of ``versions``: every file with its SHA-256, "" where there is none."""
+        """Files read by ``versions`` with their SHA-256, "" for an absent file."""
         with noting_reads() as read:
             sources = self.sources()
         paths = {*read, *(self._store(source) / LEDGER for source in sources if source.source == "keys")}
-        return {path: hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "" for path in sorted(paths)}
+        digests: dict[Path, str] = {}
+        for path in sorted(paths):
+            digests[path] = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+        return digests
 
     def _version(self, source: SecretSource) -> str | None:
         if source.source != "keys" or source.version is not None:
@@ -115,7 +118,7 @@ def _environment(variable: str) -> str:
 
 
 def _file(path: Path) -> str:
-    """The text of a file without its last line end; refused where others than its owner may read it."""
+    """The text of a file without its last line end. Raises SecretError for a file readable by other users."""
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise SecretError(f"{path} may be read by others than its owner; chmod 600 it")
@@ -127,7 +130,7 @@ def _file(path: Path) -> str:
 
 
 def _folder(name: str, path: Path) -> Values:
-    """The texts of a folder's files, each under the secret's name and the file's own, that of a device."""
+    """Texts of a folder's files, one a device, by the secret's name and the device's."""
     try:
         return {f"{name}.{file.name}": _file(file) for file in sorted(path.iterdir())}
     except SecretError as error:
@@ -175,7 +178,7 @@ def _entry(text: bytes, path: Path, key: str) -> str:
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError:
-        raise SecretError(f"{path} holds no YAML") from None  # the parser's own words would quote it
+        raise SecretError(f"{path} holds no YAML") from None  # the parser's own message would quote the value
     value = data.get(key) if isinstance(data, Mapping) else None
     if not isinstance(value, str):
         raise SecretError(f"{path} has no text under {key}")
@@ -189,6 +192,6 @@ def _newest_key(store: Path, key: str) -> str:
     address, token = os.environ.get("VAULT_ADDR"), os.environ.get("VAULT_TOKEN", "")
     kms: Kms = TransitKms(address, token) if address else FileKms(store / "kms.json", store / "root.key")
     for name in sorted(ledger.versions):
-        with suppress(KmsError):  # the ledger does not say which key wraps it, and only that one unwraps it
+        with suppress(KmsError):  # the wrapping key is not in the ledger, and every other key fails
             return kms.unwrap(name, version.wrapped or "").hex()
     raise SecretError(f"no wrapping key unwraps {key} version {version.number}")

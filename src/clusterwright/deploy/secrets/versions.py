@@ -1,8 +1,8 @@
-"""Versions of secrets: labels behind the names in placeholders, so that another value is another text to be sent.
+"""Versions of secrets: labels behind the names in placeholders, so that another value means another text.
 
-A value never tells that it was changed: nothing that is kept may be made of it. The label does, which its source has.
-``<secret bgp-backend@3 as eos-bgp CTSW>`` differs from ``@4`` wherever texts are compared: by digests of trees, in
-manifests and state, in the lines of a preview, and in what a proof says of both ends of a session.
+A changed value itself goes unnoticed: nothing derived from it may be kept. The label of its source shows the change:
+``<secret bgp-backend@3 as eos-bgp CTSW>`` differs from ``@4`` in every comparison: of digests of trees, in manifests
+and state, in the lines of a preview, and in a proof about both ends of a session.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from clusterwright.artifact import Artifact
 from clusterwright.placeholder import MARK_IN_BYTES, PLACEHOLDER_IN_BYTES
 
 Versions = Mapping[str, str]
-"""Labels by the secrets' names; a secret without one has none."""
+"""Labels by the secrets' names, without secrets that have no label."""
 
 _NONE = "none"
 
 
 def labelled(artifact: Artifact, versions: Versions) -> Artifact:
-    """The file with the version of each secret behind its name; the same file where no secret of it has a version."""
+    """The file with the version of each secret behind its name; the same file without versions."""
     if not versions or MARK_IN_BYTES not in artifact.content:
         return artifact
 
     def label(match: re.Match[bytes]) -> bytes:
         version = versions.get(match["name"].decode().partition(".")[0])
+        if version is None:
+            return match[0]
         name_end = match.end("name") - match.start()
-        return (
-            match[0] if version is None else b"%b@%b%b" % (match[0][:name_end], version.encode(), match[0][name_end:])
-        )
+        return b"%b@%b%b" % (match[0][:name_end], version.encode(), match[0][name_end:])
 
     content = PLACEHOLDER_IN_BYTES.sub(label, artifact.content)
     return artifact if content == artifact.content else replace(artifact, source=content)
 
 
 def version_changes(before: Iterable[Artifact], after: Iterable[Artifact]) -> Iterator[str]:
-    """In words, the secrets that one device has in both trees and by other versions; no value is known here."""
+    """Sentences on the secrets of both trees with another version; no value is known here."""
     old, new = _versions_in(before), _versions_in(after)
     for name in sorted(old.keys() & new.keys()):
         if old[name] != new[name]:
-            was, now = (", ".join(sorted(versions)) for versions in (old[name], new[name]))
-            yield f"secret {name}: version {was} → {now} (value not shown)"
+            old_versions, new_versions = ", ".join(sorted(old[name])), ", ".join(sorted(new[name]))
+            yield f"secret {name}: version {old_versions} → {new_versions} (value not shown)"
 
 
 def _versions_in(tree: Iterable[Artifact]) -> Mapping[str, frozenset[str]]:

@@ -1,7 +1,7 @@
-"""The gate that has nodes boot: files that the kernel reads at boot alone count only after Slurm has booted the node.
+"""The gate of reboots: files read by the kernel at boot alone count only after Slurm has booted the node.
 
-Slurm drains each node, boots it when its jobs are done, and gives it back. The boot id of a node before its files
-changed is noted on disk: a rollout that was killed boots no node twice.
+Slurm drains each node, boots it when its jobs are done, and resumes it. The boot id of a node before its files changed
+is kept on disk, so that a killed rollout boots no node twice.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from clusterwright.rollout.waves import Wave
 from clusterwright.spec.rollout import BootPolicy
 
 POLL_S = 10.0
-"""How often nodes that are to boot are looked at: a boot takes minutes, the jobs before it hours."""
+"""Seconds between queries of nodes to be booted: a boot takes minutes, the jobs before it hours."""
 _LIMIT_S = 60
 _BOOT_ID = ("cat", "/proc/sys/kernel/random/boot_id")  # made anew at each boot, see random(4)
 
 
 @dataclass(frozen=True, slots=True)
 class BootNote:
-    """In which boot nodes were found before they got their files, by the rollout's manifest; a file under the root."""
+    """Boot ids of nodes before they got their files, by the rollout's manifest; a file under the root."""
 
     path: Path
     manifest: str
 
     def read(self) -> Mapping[str, str]:
-        """Boot ids by node; none of another rollout's, nor where the file cannot be read: then nodes boot once more."""
+        """Boot ids by node; empty for another rollout and for an unreadable file: then nodes boot once more."""
         try:
             note = json.loads(self.path.read_bytes())
             return dict(note["boots"]) if note["manifest"] == self.manifest else {}
@@ -41,7 +41,7 @@ class BootNote:
             return {}
 
     def add(self, boots: Mapping[str, str]) -> Mapping[str, str]:
-        """Add nodes that are not noted yet, and return all notes. Raises ClusterwrightError."""
+        """Add nodes not noted yet, and return all notes. Raises ClusterwrightError."""
         boot_ids = {**boots, **self.read()}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         durable.replace(self.path, json.dumps({"manifest": self.manifest, "boots": boot_ids}).encode())
@@ -50,8 +50,7 @@ class BootNote:
 
 @dataclass(frozen=True, slots=True)
 class SlurmBoots:
-    """See the module. ``waiting`` are nodes that are to boot; ``controllers`` says for every node of a Slurm where
-    scontrol runs."""
+    """See the module. ``waiting`` are nodes to be booted; ``controllers`` are the hosts of scontrol by node."""
 
     devices: Devices
     policy: BootPolicy
@@ -75,7 +74,7 @@ class SlurmBoots:
         )
 
     def before(self, wave: Wave) -> Mapping[str, str]:
-        """The boot in which each node of the wave was found before it got its files."""
+        """The boot id of each node of the wave before it got its files."""
         due = [name for name in wave.devices if name in self.waiting]
         noted = self.note.read()
         new_boots = self._boots(name for name in due if name not in noted)
@@ -83,34 +82,34 @@ class SlurmBoots:
         return {name: boot_ids[name] for name in wave.devices if name in boot_ids}
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
-        """See ``Gate``. Nodes that booted since they were noted are not booted again."""
+        """See ``Gate``. Nodes booted since their note are not booted again."""
         due = [name for name in trees if name in self.waiting or name in before]
         unknown = {name: "did not say in which boot it was, and is not booted" for name in due if name not in before}
         asked = [name for name in due if name in before]
-        still = self._not_booted(asked, before)
-        by_slurm: dict[str, list[str]] = {}
-        for name in sorted(still):
-            by_slurm.setdefault(self.controllers[name], []).append(name)
-        refused: dict[str, str] = {}
-        for controller, nodes in by_slurm.items():
-            refused.update(dict.fromkeys(nodes, self._order(controller, nodes)))
+
+        nodes_by_controller: dict[str, list[str]] = {}
+        for name in sorted(self._not_booted(asked, before)):
+            nodes_by_controller.setdefault(self.controllers[name], []).append(name)
+        errors: dict[str, str] = {}
+        for controller, nodes in nodes_by_controller.items():
+            errors.update(dict.fromkeys(nodes, self._order(controller, nodes)))
 
         def complaints(names: Sequence[str]) -> Mapping[str, str]:
-            return {name: f"{why}{refused.get(name, '')}" for name, why in self._not_booted(names, before).items()}
+            not_booted = self._not_booted(names, before)
+            return {name: f"{reason}{errors.get(name, '')}" for name, reason in not_booted.items()}
 
         wrong = until_well(asked, self.policy.deadline_s, complaints, POLL_S)
-        return GateAnswer(
-            len(due), {**wrong, **unknown}, tuple(f"{name} booted" for name in asked if name not in wrong)
-        )
+        notes = tuple(f"{name} booted" for name in asked if name not in wrong)
+        return GateAnswer(len(due), {**wrong, **unknown}, notes)
 
     def _order(self, controller: str, names: Sequence[str]) -> str:
-        """Have a Slurm boot its nodes, and return its error message, "" for none."""
+        """Order a Slurm to boot its nodes, and return its error message, "" for none."""
         reason = f"reason=clusterwright {self.rollout}"
         command = ("scontrol", "reboot", "ASAP", "nextstate=RESUME", reason, hostlist(names))
         answer = self.devices.run({controller: RemoteCommand(command, _LIMIT_S)})[controller]
         if isinstance(answer, CommandResult):
             return "" if answer.status == 0 else f"; Slurm says: {answer.said}"
-        return f"; Slurm could not be told: {answer.message}"
+        return f"; Slurm could not be asked: {answer.message}"
 
     def _not_booted(self, names: Iterable[str], before: Mapping[str, str]) -> dict[str, str]:
         wrong: dict[str, str] = {}
@@ -122,9 +121,10 @@ class SlurmBoots:
         return wrong
 
     def _boots(self, names: Iterable[str]) -> Mapping[str, str]:
-        """The boot that each node is in, "" where it does not answer."""
-        answers = self.devices.run(dict.fromkeys(names, RemoteCommand(_BOOT_ID, _LIMIT_S)))
-        is_told = {
-            name: answer for name, answer in answers.items() if isinstance(answer, CommandResult) and not answer.status
-        }
-        return {name: is_told[name].output.strip() if name in is_told else "" for name in answers}
+        """The present boot id of each node, "" for a node without an answer."""
+        boot_ids: dict[str, str] = {}
+        for name, answer in self.devices.run(dict.fromkeys(names, RemoteCommand(_BOOT_ID, _LIMIT_S))).items():
+            boot_ids[name] = ""
+            if isinstance(answer, CommandResult) and answer.status == 0:
+                boot_ids[name] = answer.output.strip()
+        return boot_ids

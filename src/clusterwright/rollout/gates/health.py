@@ -1,8 +1,8 @@
-"""Whether the devices that a wave changed are well: asked after each wave, before the next one starts.
+"""Gates: checks of a wave's devices after the wave, before the next one starts.
 
-A gate is asked twice: before the wave it records the state of devices, after the wave it reports those that are not
-well. A device that was not well before and is no worse after is noted, and does not count. Gates that ask the devices
-themselves are in ``sessions`` and ``node_checks``; a site may add its own program or file.
+A gate runs twice: before the wave it records the state of devices, after the wave it reports unhealthy ones. A device
+unhealthy before and no worse after is noted, and does not count. Gates querying the devices themselves are in
+``sessions`` and ``node_checks``; a site may add its own program or file.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from clusterwright.spec.rollout import GatePolicy
 
 PROBE_LIMIT_S = 900
 POLL_S = 2.0
-"""How long devices that are not well yet are left alone before they are asked again."""
+"""Seconds between queries of devices not well yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateAnswer:
-    """A gate's answer: ``asked`` counts devices, ``wrong`` are those not well, ``notes`` do not count."""
+    """A gate's answer: ``asked`` is the number of devices, ``wrong`` are the failed ones, ``notes`` do not count."""
 
     asked: int
     wrong: Mapping[str, str]
@@ -41,33 +41,33 @@ class GateAnswer:
 
 
 class Gate(Protocol):
-    """Asks about a wave. Raises ClusterwrightError where nothing can be asked at all."""
+    """A check of a wave. Raises ClusterwrightError if nothing can be queried at all."""
 
     @property
     def name(self) -> str:
-        """One word, as the record and the table of gates have it."""
+        """One word, used in the record and the table of gates."""
         ...
 
     @property
     def budget(self) -> int | None:
-        """Devices of a wave that may be not well by this gate; None leaves it to the rollout's own budget."""
+        """Most failed devices of a wave by this gate; None stands for the rollout's own budget."""
         ...
 
     @property
     def deadline_s(self) -> int | None:
-        """How long devices have to be well by this gate; None where one answer is enough."""
+        """Time for devices to pass this gate; None if there is a single query."""
         ...
 
     def question(self) -> str:
-        """The question, and its time limit, for people."""
+        """The gate's question and its time limit, for operators."""
         ...
 
     def before(self, wave: Wave) -> Any:
-        """How things are before the wave, to be compared with afterwards."""
+        """The state before the wave, for the comparison afterwards."""
         ...
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
-        """Failures after the wave; ``trees`` are the devices to be asked, with the digests they were given."""
+        """Failures after the wave; ``trees`` are the devices to query, with the digests of their trees."""
         ...
 
 
@@ -82,7 +82,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class HoldsTree:
-    """The devices are read back: each holds its tree."""
+    """Reads the devices back: each has to hold its tree."""
 
     target: Callable[[str], Target]
     """Opens the target with the secrets of a layer's stack."""
@@ -122,9 +122,9 @@ class HoldsTree:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """A file that the site's health checks keep: ``{"healthy": [...], "unhealthy": {"gpu-p00r00n0": "why"}}``.
+    """A file of the site's health checks: ``{"healthy": [...], "unhealthy": {"gpu-p00r00n0": "why"}}``.
 
-    Read anew after each wave. A file that is missing or damaged raises ClusterwrightError: no verdict is no health.
+    Read after each wave. A missing or damaged file raises ClusterwrightError: no verdict is no health.
     """
 
     path: Path
@@ -154,7 +154,7 @@ class Verdicts:
 class SiteProbe:
     """A program of the site: standard input is the wave as JSON, each line of its output ``device: why`` a complaint.
 
-    Another exit status than 0 without such a line counts against every device of the wave.
+    An exit status other than 0 without such a line counts against every device of the wave.
     """
 
     command: tuple[str, ...]
@@ -201,22 +201,23 @@ class SiteProbe:
 
 
 def look(gates: Iterable[Gate], wave: Wave) -> tuple[Any, ...]:
-    """How things are before a wave, gate by gate. Raises ClusterwrightError."""
+    """The state before a wave, gate by gate. Raises ClusterwrightError."""
     return tuple(gate.before(wave) for gate in gates)
 
 
 def ask(
     gates: Sequence[Gate], wave: Wave, trees: Mapping[str, str], before: Sequence[Any]
 ) -> tuple[tuple[Checked, ...], dict[str, str]]:
-    """Answers of each gate, and the first complaint about each device, which is not asked again.
+    """Answers of each gate, and the first complaint about each device; further gates skip such a device.
 
     Raises ClusterwrightError.
     """
     wrong: dict[str, str] = {}
     checked: list[Checked] = []
-    for gate, was in zip(gates, before, strict=True):
+    for gate, state_before in zip(gates, before, strict=True):
         started = time.monotonic()
-        answer = gate.after(wave, {name: digest for name, digest in trees.items() if name not in wrong}, was)
+        remaining_trees = {name: digest for name, digest in trees.items() if name not in wrong}
+        answer = gate.after(wave, remaining_trees, state_before)
         checked.append(Checked(gate.name, answer, time.monotonic() - started))
         wrong |= answer.wrong
     return tuple(checked), wrong
@@ -228,7 +229,7 @@ def until_well(
     complaints: Callable[[Sequence[str]], Mapping[str, str]],
     poll_s: float = POLL_S,
 ) -> Mapping[str, str]:
-    """Asks ``names``, then again those with a complaint, until there is none or ``deadline_s`` are over."""
+    """Query ``names``, then again those with a complaint, until there is none or ``deadline_s`` are over."""
     end = time.monotonic() + deadline_s
     wrong = complaints(names) if names else {}
     while wrong and time.monotonic() + poll_s < end:

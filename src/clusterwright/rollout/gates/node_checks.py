@@ -1,4 +1,4 @@
-"""Gates that ask the nodes of a wave themselves: whether they are fit for a job, and whether they are closed.
+"""Gates run on the nodes of a wave themselves: their fitness for jobs, and their isolation.
 
 Both run the rendered program on the node itself when the wave is over: an answer can be neither stale nor another
 node's.
@@ -22,9 +22,9 @@ from clusterwright.rollout.gates.health import DeviceGate, GateAnswer, until_wel
 from clusterwright.rollout.waves import Wave
 from clusterwright.spec.image import FILTER, HEALTH
 
-VERDICT_LIMIT_S, _LOOK_LIMIT_S = 60, 120  # as the units that start the same programs on a timer have it
+VERDICT_LIMIT_S, _LOOK_LIMIT_S = 60, 120  # as in the timer units of the same programs
 _VERDICT = ("/usr/local/sbin/node-health", "--write")
-# The look of the isolation watch without its record, which takes the node's own key and stays with the node's timer.
+# The checks of the isolation watch without its record: that needs the node's own key and stays with the node's timer.
 _ARCHIVES = [f"/{archive_path(package)}" for package in (NODE_HEALTH, NODE_WATCH)]
 _LOOK = f"""
 import json, sys
@@ -39,10 +39,9 @@ print(json.dumps({{"wrong": found, "differences": list(sight.differences)}}))
 
 @dataclass(frozen=True, slots=True)
 class NodeVerdicts(DeviceGate):
-    """Every changed node judges itself anew (``node-health``), and no check fails that did not fail before the wave.
+    """Runs ``node-health`` on every changed node; checks failed before the wave may still fail.
 
-    ``waiting`` are nodes that read their new files at the next boot alone, which their own verdict would hold against
-    them.
+    ``waiting`` are nodes that read their new files at the next boot alone: until then their own verdict would fail.
     """
 
     waiting: frozenset[str]
@@ -50,14 +49,15 @@ class NodeVerdicts(DeviceGate):
 
     def question(self) -> str:
         """See ``Gate``."""
-        return f"every changed node judges itself anew and is healthy within {self.policy.deadline_s} s"
+        return f"every changed node checks itself anew and is healthy within {self.policy.deadline_s} s"
 
     def before(self, wave: Wave) -> Mapping[str, frozenset[str]]:
-        """The checks that fail on each node of the wave; a node that cannot say has none to be excused."""
-        verdicts = self._verdicts(self._asked(wave.devices))
-        return {
-            name: frozenset(failed_checks(verdict)) for name, verdict in verdicts.items() if isinstance(verdict, dict)
-        }
+        """The failed checks of each node of the wave, to be excused afterwards; none for a node without a verdict."""
+        failed: dict[str, frozenset[str]] = {}
+        for name, verdict in self._verdicts(self._asked(wave.devices)).items():
+            if isinstance(verdict, dict):
+                failed[name] = frozenset(failed_checks(verdict))
+        return failed
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
@@ -71,7 +71,7 @@ class NodeVerdicts(DeviceGate):
                     continue
                 failed = failed_checks(verdict)
                 failed_before = before.get(name, frozenset())
-                new = [f"{check} ({why})" for check, why in failed.items() if check not in failed_before]
+                new = [f"{check} ({reason})" for check, reason in failed.items() if check not in failed_before]
                 if new:
                     wrong[name] = f"is unhealthy: {', '.join(new)}"
                 elif failed:
@@ -88,13 +88,13 @@ class NodeVerdicts(DeviceGate):
         return [name for name in nodes_with(self.plan, self.devices, names, HEALTH) if name not in self.waiting]
 
     def _verdicts(self, names: Collection[str]) -> Mapping[str, dict[str, Any] | str]:
-        """Each node's verdict, or why there is none."""
+        """Each node's verdict, or the reason for none."""
         return verdicts(self.devices, names, min(VERDICT_LIMIT_S, self.policy.deadline_s))
 
 
 @dataclass(frozen=True, slots=True)
 class NodeIsolation(DeviceGate):
-    """Every changed node looks whether it is closed: its packet filter, its routes, whether the internet answers."""
+    """Checks the isolation on every changed node: its packet filter, its routes, and answers from the internet."""
 
     name: str = "isolation"
 
@@ -106,7 +106,7 @@ class NodeIsolation(DeviceGate):
         )
 
     def before(self, wave: Wave) -> None:
-        """See ``Gate``. A node that was open before the wave counts: the wave was to close it."""
+        """See ``Gate``. A node open before the wave counts too: the wave was to close it."""
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
@@ -117,26 +117,26 @@ class NodeIsolation(DeviceGate):
         limit_s = min(_LOOK_LIMIT_S, self.policy.deadline_s)
         command = (self.devices.access.python, "-I", "-c", _LOOK)
         answers = self.devices.run(dict.fromkeys(names, RemoteCommand(command, limit_s)))
-        return {name: why for name, answer in answers.items() if (why := _open(answer))}
+        reasons = {name: _open(answer) for name, answer in answers.items()}
+        return {name: reason for name, reason in reasons.items() if reason}
 
 
 def verdicts(devices: Devices, names: Iterable[str], limit_s: float) -> Mapping[str, dict[str, Any] | str]:
-    """The verdict of each node upon itself, made anew, or why there is none."""
+    """The new verdict of each node about itself, or the reason for none."""
     answers = devices.run(dict.fromkeys(names, RemoteCommand(_VERDICT, limit_s)))
     return {name: _verdict(name, answer) for name, answer in answers.items()}
 
 
 def nodes_with(plan: Plan, devices: Devices, names: Iterable[str], *parts: str) -> list[str]:
-    """Those of which these parts are ours and that can be asked."""
-    return [
-        name
-        for name in names
-        if name in devices.over_ssh
-        and (device := plan.by_name.get(name)) is not None
-        and device.kind == "node"
-        and device.image is not None
-        and all(owns_part(plan, device.image, part) for part in parts)
-    ]
+    """Nodes reachable over SSH with all of these parts rendered."""
+    nodes = []
+    for name in names:
+        device = plan.by_name.get(name)
+        if name not in devices.over_ssh or device is None or device.kind != "node" or device.image is None:
+            continue
+        if all(owns_part(plan, device.image, part) for part in parts):
+            nodes.append(name)
+    return nodes
 
 
 def _verdict(name: str, answer: CommandResult | Unreachable) -> dict[str, Any] | str:
@@ -157,17 +157,19 @@ def failed_checks(verdict: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _open(answer: CommandResult | Unreachable) -> str:
-    """Why a node is not known to be closed, "" when it is."""
+    """The reason for not taking a node as isolated, "" for an isolated one."""
     if isinstance(answer, Unreachable):
         return f"cannot be asked whether it is closed: {answer.message}"
     try:
-        sight = json.loads(answer.output)
-        wrong, differences = list(sight["wrong"]), list(sight["differences"])
+        report = json.loads(answer.output)
+        wrong, differences = list(report["wrong"]), list(report["differences"])
     except (ValueError, KeyError, TypeError):
         return f"does not say whether it is closed: {answer.said}"
     if not wrong:
         return ""
-    return f"is open: {', '.join(wrong)}" + (f"; its rules differ: {'; '.join(differences[:3])}" if differences else "")
+    if not differences:
+        return f"is open: {', '.join(wrong)}"
+    return f"is open: {', '.join(wrong)}; its rules differ: {'; '.join(differences[:3])}"
 
 
 def _counted(names: Sequence[str]) -> str:

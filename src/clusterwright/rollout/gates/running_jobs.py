@@ -1,7 +1,7 @@
-"""The gate before ports are shut: nodes that go out of service have to be free of jobs first.
+"""The gate before ports are shut: nodes going out of service have to be free of jobs first.
 
 Slurm has drained them by then (waves.py sends its configuration ahead), so jobs end and none starts. A wave that shuts
-ports of a node which still has a job is not started before the job has ended.
+ports of a node is not started before the node's jobs have ended.
 """
 
 from __future__ import annotations
@@ -21,28 +21,33 @@ from clusterwright.rollout.waves import Wave
 from clusterwright.spec.rollout import GatePolicy
 
 POLL_S = 10.0
-"""How often Slurm is asked: jobs end after hours."""
+"""Seconds between queries of Slurm: jobs end after hours."""
 _LIMIT_S = 60
 _SHOWN = 3
 
 
 def jobs_question(nodes: Iterable[str]) -> tuple[str, ...]:
-    """The command that lists jobs which have one of ``nodes``, those that end or are suspended among them."""
+    """The command for listing jobs on ``nodes``, including ending and suspended ones."""
     return ("squeue", "--noheader", "--all", f"--nodelist={hostlist(sorted(nodes))}", "--format=%i %T %N")
 
 
 def jobs_in(answer: str) -> tuple[str, ...]:
-    """The jobs that ``jobs_question`` lists. One that waits has no node, and is not among them."""
-    lines = (line.split() for line in answer.splitlines())
-    return tuple(f"{words[0]} ({words[1].lower()} on {words[2]})" for words in lines if len(words) == 3)
+    """The jobs in an answer to ``jobs_question``. A pending job has no node, and is not among them."""
+    jobs = []
+    for line in answer.splitlines():
+        fields = line.split()
+        if len(fields) == 3:
+            job_id, state, nodes = fields
+            jobs.append(f"{job_id} ({state.lower()} on {nodes})")
+    return tuple(jobs)
 
 
 @dataclass(frozen=True, slots=True)
 class RunningJobs:
     """See the module.
 
-    ``leaving`` has, for each switch, the nodes out of service whose ports it has. ``controllers`` says for each such
-    node of a Slurm where squeue runs, "" where no such host can be reached.
+    ``leaving`` has the nodes losing their path, by switch. ``controllers`` has the host of squeue for each such node of
+    a Slurm, "" without a reachable one.
     """
 
     devices: Devices
@@ -65,7 +70,7 @@ class RunningJobs:
         )
 
     def before(self, wave: Wave) -> None:
-        """Waits for the jobs. Raises ClusterwrightError when one is left, or when Slurm does not answer."""
+        """Wait for the jobs. Raises ClusterwrightError if one remains, or if Slurm does not answer."""
         nodes = set(chain.from_iterable(self.leaving.get(device, ()) for device in wave.devices))
         by_controller: dict[str, set[str]] = {}
         for node in nodes & self.controllers.keys():
@@ -91,8 +96,8 @@ class RunningJobs:
         for controller, nodes in sorted(by_controller.items()):
             if not controller:
                 raise ClusterwrightError(
-                    f"nobody can say which jobs {and_more(sorted(nodes), _SHOWN)} still has: the access file has no "
-                    "address of its Slurm's controller"
+                    f"the jobs of {and_more(sorted(nodes), _SHOWN)} are unknown: the access file has no address of its "
+                    "Slurm's controller"
                 )
             question = RemoteCommand(jobs_question(nodes), _LIMIT_S)
             answer = self.devices.run({controller: question})[controller]

@@ -1,8 +1,8 @@
-"""Which gates a rollout has: those that its devices can answer, unless somebody answers for leaving one out."""
+"""Select the gates of a rollout: those of its devices, except the ones skipped by its operator."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -12,7 +12,7 @@ from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout.waves import leaving_nodes
 
-if TYPE_CHECKING:  # the gates lean on renderers and on what reads scans: imported where devices are asked
+if TYPE_CHECKING:  # the gates import renderers and the readers of scans: imported only to query devices
     from clusterwright.deploy.ansible.query import Devices
     from clusterwright.plan.model import Plan
     from clusterwright.rollout.gates.boots import SlurmBoots
@@ -21,14 +21,14 @@ if TYPE_CHECKING:  # the gates lean on renderers and on what reads scans: import
     from clusterwright.spec.job import Scheduler
 
 GATES = ("sessions", "subnet", "verdicts", "isolation")
-"""The names of those that devices answer whenever something changes."""
+"""Gates of every change."""
 JOBS = "jobs"
-"""The one that Slurm answers before ports of nodes out of service are shut."""
+"""The gate before ports of nodes out of service are shut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A gate as preview and record have it: its question in words (``asks``); see ``Gate`` for the limits."""
+    """A gate in preview and record: its question in words (``asks``); see ``Gate`` for the limits."""
 
     gate: str
     asks: str
@@ -38,7 +38,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A gate that is not asked, and why."""
+    """A skipped gate, with the reason."""
 
     gate: str
     why: str
@@ -46,22 +46,23 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Gates between waves: ``asked`` in order; ``unasked`` has the reason of each other one."""
+    """Gates between waves: ``asked`` in order; ``unasked`` has the reason of each skipped one."""
 
     asked: tuple[Gate, ...]
     unasked: Mapping[str, str]
 
     @property
     def questions(self) -> tuple[Asked, ...]:
-        """The gates that are asked, in order, as data."""
-        return tuple(
-            Asked(gate=gate.name, asks=gate.question(), deadline_s=gate.deadline_s, budget=gate.budget)
-            for gate in self.asked
-        )
+        """The gates to be run, in order, as data."""
+        questions = []
+        for gate in self.asked:
+            question = Asked(gate=gate.name, asks=gate.question(), deadline_s=gate.deadline_s, budget=gate.budget)
+            questions.append(question)
+        return tuple(questions)
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """The gates that are not asked, as data."""
+        """The skipped gates, as data."""
         return tuple(LeftOut(name, why) for name, why in self.unasked.items())
 
     @property
@@ -84,11 +85,11 @@ def device_gates(
     root: Path,
     skipped: Mapping[str, str],
 ) -> Gates:
-    """The gates that ``devices`` answer, no gate where nothing changes; ``effects`` are those on changed devices.
+    """The gates of ``devices``, none without a change; ``effects`` are those on changed devices.
 
-    ``skipped`` are those that the operator leaves out, with why; ``devices`` is None where a directory stands for them.
+    ``skipped`` are those left out by the operator, with the reason; ``devices`` is None for a directory target.
 
-    Raises ClusterwrightError when nodes are to be booted by Slurm and no controller can be reached.
+    Raises ClusterwrightError if nodes have to be booted by Slurm and no controller can be reached.
     """
     if not rollout.waves and not effects:
         return Gates((), {})
@@ -114,16 +115,15 @@ def device_gates(
         NodeVerdicts(plan, devices, policies.verdicts, waiting - of_slurm.keys() if boots else waiting),
         NodeIsolation(plan, devices, policies.isolation),
     )
-    return Gates(
-        tuple(gate for gate in every if gate.name not in skipped),
-        {gate.name: f"left out by its operator: {skipped[gate.name]}" for gate in every if gate.name in skipped},
-    )
+    asked = tuple(gate for gate in every if gate.name not in skipped)
+    left_out = [gate.name for gate in every if gate.name in skipped]
+    return Gates(asked, {name: f"left out by its operator: {skipped[name]}" for name in left_out})
 
 
 def _running_jobs(
     plan: Plan, devices: Devices, effects: Mapping[str, Effect], of_slurm: Mapping[str, Scheduler]
 ) -> Iterator[Gate]:
-    """The gate before ports of nodes out of service are shut, where a change may shut some."""
+    """The gate before ports of nodes out of service are shut, for a change that may shut some."""
     from clusterwright.intent.scheduling import controllers
     from clusterwright.rollout.gates.running_jobs import RunningJobs
 
@@ -133,11 +133,18 @@ def _running_jobs(
             leaving[switch] = with_jobs
     if not leaving:
         return
-    reached: dict[str, str] = {}
+    reachable: dict[str, str] = {}
     for node in set(chain.from_iterable(leaving.values())):
-        hosts = controllers(plan, of_slurm[node])
-        reached[node] = next((host for host in hosts if host in devices.over_ssh), "")
-    yield RunningJobs(devices=devices, policy=plan.spec.rollout.gates.jobs, leaving=leaving, controllers=reached)
+        reachable[node] = _first_reachable(devices, controllers(plan, of_slurm[node]))
+    yield RunningJobs(devices=devices, policy=plan.spec.rollout.gates.jobs, leaving=leaving, controllers=reachable)
+
+
+def _first_reachable(devices: Devices, hosts: Iterable[str]) -> str:
+    """The first host with an SSH address, "" without one."""
+    for host in hosts:
+        if host in devices.over_ssh:
+            return host
+    return ""
 
 
 def _boots(
@@ -159,7 +166,7 @@ def _boots(
     reached: dict[Scheduler, str] = {}
     for slurm in (scheduler for scheduler in plan.spec.schedulers if scheduler.slurm is not None):
         hosts = controllers(plan, slurm)
-        reached[slurm] = next((host for host in hosts if host in devices.over_ssh), "")
+        reached[slurm] = _first_reachable(devices, hosts)
         if not reached[slurm] and any(of_slurm.get(name) == slurm for name in waiting):
             raise ClusterwrightError(
                 "nodes of this change have to boot, `rollout: {boots: ...}` has Slurm boot them, and the access file "

@@ -1,7 +1,7 @@
-"""The gate that reads BGP: sessions of the switches that a wave changes, from both ends, before it and after it.
+"""The gate of BGP: sessions of a wave's switches, read from both ends before and after the wave.
 
-The plan has the expected sessions; one that was down before the wave and is still down is noted and does not count, nor
-does a new session whose other end changes in a later wave.
+The plan has the expected sessions; a session down before and after the wave is noted and does not count, nor does a new
+session with its other end changed in a later wave.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ States = Mapping[str, str]
 
 
 class ExpectedSession(NamedTuple):
-    """A session as one of its ends has it: ``device`` speaks with ``neighbour`` at address ``remote``."""
+    """One end of a session: ``device`` with its ``neighbour`` at the address ``remote``."""
 
     device: str
     remote: str
@@ -55,12 +55,12 @@ class Sessions(DeviceGate):
         )
 
     def before(self, wave: Wave) -> Mapping[str, States | str]:
-        """The states of every session at the changed switches and at their neighbours, or why they are not known."""
+        """States of every session on the changed switches and their neighbours, or the reason for none."""
         return self._read({end.device for end in self._ends(wave.devices)})
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
         """See ``Gate``."""
-        changed = [name for name in trees if any(self._own(name))]
+        changed = [name for name in trees if any(self._sessions(name))]
         later = self._later(wave)
         notes: dict[str, None] = {}
 
@@ -87,15 +87,15 @@ class Sessions(DeviceGate):
         return frozenset(chain.from_iterable(wave.devices for wave in self.waves[index + 1 :]))
 
     def _ends(self, names: Iterable[str]) -> Iterator[ExpectedSession]:
-        """Both ends of every session of these switches, as far as somebody can be asked there."""
+        """Both ends of every session of these switches, as far as they can be queried."""
         for name in names:
-            for mine, other in self._own(name):
-                if mine.device in self._askable:
-                    yield mine
-                if other.device in self._askable:
-                    yield other
+            for ends in self._sessions(name):
+                for end in ends:
+                    if end.device in self._askable:
+                        yield end
 
-    def _own(self, name: str) -> Iterator[tuple[ExpectedSession, ExpectedSession]]:
+    def _sessions(self, name: str) -> Iterator[tuple[ExpectedSession, ExpectedSession]]:
+        """The sessions of a switch, each by its own end and its neighbour's."""
         device = self.plan.by_name.get(name)
         if device is None or device.kind != "switch" or device.asn is None or device.state == "out-of-service":
             return
@@ -110,13 +110,14 @@ class Sessions(DeviceGate):
         return frozenset(device.name for device in self.plan.devices if self._probe(device.name) is not None)
 
     def _probe(self, name: str) -> SessionsProbe | None:
-        """How a switch is asked; None where it cannot be."""
+        """The query for a switch; None for one that cannot be queried."""
         device = self.plan.by_name[name]
         platform = SYSTEMS.get(self.plan.spec.catalogue[device.model].network_os or "")
         if device.kind != "switch" or platform is None or isinstance(platform.probes.sessions, Unsupported):
             return None
         probe = platform.probes.sessions
-        return probe if name in (self.devices.over_eapi if probe.is_eapi else self.devices.over_ssh) else None
+        reachable = self.devices.over_eapi if probe.is_eapi else self.devices.over_ssh
+        return probe if name in reachable else None
 
     def _read(self, names: Iterable[str]) -> dict[str, States | str]:
         probes = {name: probe for name in sorted(names) if (probe := self._probe(name)) is not None}
@@ -124,10 +125,10 @@ class Sessions(DeviceGate):
         for command in {probe.command[0] for probe in probes.values() if probe.is_eapi}:
             asked = [name for name, probe in probes.items() if probe.is_eapi and probe.command[0] == command]
             answers |= self.devices.show(asked, command)
-        questions = {
-            name: RemoteCommand(probe.command, _LIMIT_S) for name, probe in probes.items() if not probe.is_eapi
-        }
-        answers |= self.devices.run(questions)
+        ssh_probes = {name: probe for name, probe in probes.items() if not probe.is_eapi}
+        answers |= self.devices.run(
+            {name: RemoteCommand(probe.command, _LIMIT_S) for name, probe in ssh_probes.items()}
+        )
         return {name: read_states(probes[name], answer) for name, answer in answers.items()}
 
 
@@ -161,19 +162,22 @@ def _compare(
         where = f"{end.neighbour} {end.remote}" if is_own else f"{end.device} sees {end.remote}"
         if isinstance(states, str):
             if is_own or isinstance(states_before, Mapping):
-                text = f"{end.device} does not say: {states}"
-                down += [] if text in down else [text]
+                complaint = f"{end.device} does not say: {states}"
+                if complaint not in down:
+                    down.append(complaint)
             else:
                 excused.append(f"{end.device} could not be asked for its sessions: {states}")
             continue
         state = states.get(end.remote, "absent")
         if state == _ESTABLISHED:
             continue
-        was = states_before.get(end.remote, "absent") if isinstance(states_before, Mapping) else _ESTABLISHED
-        other = end.neighbour if is_own else end.device
-        if was not in (_ESTABLISHED, "absent"):
-            excused.append(f"{end.device} to {end.neighbour} {end.remote} was {was} before and is {state}")
-        elif was == "absent" and other in later:
+        state_before = _ESTABLISHED
+        if isinstance(states_before, Mapping):
+            state_before = states_before.get(end.remote, "absent")
+        neighbour = end.neighbour if is_own else end.device
+        if state_before not in (_ESTABLISHED, "absent"):
+            excused.append(f"{end.device} to {end.neighbour} {end.remote} was {state_before} before and is {state}")
+        elif state_before == "absent" and neighbour in later:
             excused.append(f"{end.device} to {end.neighbour} {end.remote} waits for a later wave")
         else:
             down.append(f"{where} is {state}")

@@ -1,7 +1,7 @@
-"""The gate that scans an InfiniBand fabric: before and after a wave that changes its switches or its subnet manager.
+"""The gate of InfiniBand fabrics: scans before and after a wave with their switches or subnet managers.
 
-The scan is ibnetdiscover's, run on a host of the fabric. It is compared with the plan as ``clusterwright observe`` does
-it, and only a difference counts that is there after the wave and was not before it.
+ibnetdiscover runs on a host of the fabric. Its scan is compared with the plan as by ``clusterwright observe``, and only
+new differences after the wave count.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from clusterwright.and_more import and_more
@@ -24,12 +25,12 @@ from clusterwright.rollout.gates.health import DeviceGate, GateAnswer, until_wel
 from clusterwright.rollout.waves import Wave
 
 _LIMIT_S = 120  # a scan of 26,500 nodes takes half a minute
-_HOSTS = 3  # that are asked for a scan before there is none
+_HOSTS = 3  # most hosts tried for a scan
 _SHOWN = 3
 _WORD = re.compile(r"[\w-]+")
 
 Differences = frozenset[tuple[str, str]]
-"""What a scan differs in from the plan: the device to go to, and the sentence."""
+"""Differences of a scan from the plan: the device to go to, and the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class SubnetScan(DeviceGate):
         )
 
     def before(self, wave: Wave) -> Mapping[str, Differences | str]:
-        """Differences of each fabric that the wave changes from the plan, or why it cannot be scanned."""
+        """Differences of each changed fabric from the plan, or the reason for no scan."""
         return {fabric: self._scanned(fabric) for fabric in self._fabrics(wave.devices)}
 
     def after(self, wave: Wave, trees: Mapping[str, str], before: Any) -> GateAnswer:
@@ -55,28 +56,28 @@ class SubnetScan(DeviceGate):
         notes: list[str] = []
         fabrics = self._fabrics(trees)
         for fabric, changed in fabrics.items():
-            known_before = before.get(fabric, "it was not scanned before")
+            differences_before = before.get(fabric, "it was not scanned before")
 
             def complaints(
-                names: Sequence[str], fabric: str = fabric, known_before: Differences | str = known_before
+                names: Sequence[str], fabric: str = fabric, before: Differences | str = differences_before
             ) -> Mapping[str, str]:
-                return self._complaints(fabric, names, known_before)
+                return self._complaints(fabric, names, before)
 
             wrong |= until_well(changed, self.policy.deadline_s, complaints)
-            if isinstance(known_before, frozenset) and known_before:
-                notes.append(
-                    f"{fabric} differed from the plan in {len(known_before)} places before the wave: they do not count"
-                )
+            if isinstance(differences_before, frozenset) and differences_before:
+                count = len(differences_before)
+                notes.append(f"{fabric} differed from the plan in {count} places before the wave: they do not count")
         return GateAnswer(sum(len(changed) for changed in fabrics.values()), wrong, tuple(notes))
 
-    def _complaints(self, fabric: str, changed: Sequence[str], known_before: Differences | str) -> Mapping[str, str]:
-        """New differences of each changed device; one that names no device is held against all."""
+    def _complaints(self, fabric: str, changed: Sequence[str], before: Differences | str) -> Mapping[str, str]:
+        """New differences of each changed device; one without a changed device counts against all."""
         differences = self._scanned(fabric)
         if isinstance(differences, str):
             return dict.fromkeys(changed, f"{fabric} cannot be scanned: {differences}")
-        new = sorted(differences - (known_before if isinstance(known_before, frozenset) else frozenset()))
+        if isinstance(before, frozenset):
+            differences -= before
         by_device: dict[str, list[str]] = {}
-        for place, message in new:
+        for place, message in sorted(differences):
             named = [name for name in changed if name == place or name in _WORD.findall(message)]
             for name in named or changed:
                 by_device.setdefault(name, []).append(message)
@@ -85,7 +86,7 @@ class SubnetScan(DeviceGate):
         }
 
     def _fabrics(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """The InfiniBand fabrics that a change of these devices may reach, each with those devices."""
+        """InfiniBand fabrics within reach of a change of these devices, each with those devices."""
         fabrics: dict[str, list[str]] = {}
         for name in names:
             for fabric in self._fabrics_of(name):
@@ -93,7 +94,7 @@ class SubnetScan(DeviceGate):
         return fabrics
 
     def _fabrics_of(self, name: str) -> tuple[str, ...]:
-        """The fabric of a switch, and those with a subnet that a host manages."""
+        """The fabric of a switch, and the fabrics with a subnet managed by a host."""
         device = self.plan.by_name.get(name)
         if device is None:
             return ()
@@ -107,7 +108,7 @@ class SubnetScan(DeviceGate):
         return tuple(dict.fromkeys(managed))
 
     def _scanned(self, fabric: str) -> Differences | str:
-        """Differences of the scans of all subnets of a fabric from the plan, or why one cannot be scanned."""
+        """Differences of the scans of all subnets of a fabric from the plan, or the reason for no scan."""
         scans = []
         for subnet in self.plan.ib_subnets.values():
             if subnet.fabric.name == fabric:
@@ -121,9 +122,9 @@ class SubnetScan(DeviceGate):
             return str(error)
 
     def _scan(self, subnet: IbSubnet) -> Scan | str:
-        """A scan of a subnet from the first host that gives one, or why none does."""
+        """A scan of a subnet from the first host able to give one, or the reason for none."""
         why = f"no host of {subnet.name} has an address in the access file"
-        for host, adapter in _first(self._hosts(subnet), _HOSTS):
+        for host, adapter in islice(self._hosts(subnet), _HOSTS):
             command = ("ibnetdiscover", "--Ca", adapter) if adapter else ("ibnetdiscover",)
             answer = self.devices.run({host: RemoteCommand(command, min(_LIMIT_S, self.policy.deadline_s))})[host]
             if isinstance(answer, Unreachable):
@@ -138,7 +139,7 @@ class SubnetScan(DeviceGate):
         return why
 
     def _hosts(self, subnet: IbSubnet) -> Iterator[tuple[str, str]]:
-        """Hosts that can scan a subnet, those of its manager first, each with its adapter there."""
+        """Hosts on a subnet, those of its manager first, each with its adapter there."""
         fabric = subnet.fabric.name
         nodes = [device.name for device in self.plan.devices if device.kind == "node"]
         managers = [name for name in nodes if fabric in self._fabrics_of(name)]
@@ -152,13 +153,11 @@ class SubnetScan(DeviceGate):
 
     def _adapter(self, name: str, port: str) -> str:
         model = self.plan.spec.catalogue[self.plan.by_name[name].model]
-        nics = model.nics
-        return next((nic.rdma_device or "" for nic in nics if nic.interface == port), "")
+        for nic in model.nics:
+            if nic.interface == port:
+                return nic.rdma_device or ""
+        return ""
 
 
 def _key(difference: ObservedDifference) -> tuple[str, str]:
     return difference.place.device, difference.message
-
-
-def _first(hosts: Iterator[tuple[str, str]], most: int) -> Iterator[tuple[str, str]]:
-    return (host for _, host in zip(range(most), hosts, strict=False))

@@ -1,6 +1,6 @@
-"""Remaining bandwidth of racks once a change is in force: cables and switches that carry less than before.
+"""Remaining bandwidth of racks once a change is in force.
 
-The same law as ``bandwidth``, with each pair of switches weighted by the Gb/s that it had. The share of a pair is its
+The same law as ``bandwidth``, with each pair of switches weighted by its former Gb/s. The share of a pair is its
 remaining Gb/s over its former Gb/s, times the share of its upper switch.
 """
 
@@ -16,43 +16,46 @@ Pair = tuple[str, str]  # lower and upper device
 
 
 def kept_after(before: Plan, after: Plan) -> Mapping[str, float]:
-    """The racks with nodes that keep less than they had, with the least share over the fabrics, 0 to 1."""
-    was, now = _capacity(before), _under_former_names(after, _capacity(after))
-    if all(_keeps_all(pairs, now.get(fabric, {})) for fabric, pairs in was.items()):
+    """Racks of nodes with less bandwidth than before, with their least share over the fabrics, 0 to 1."""
+    former_capacity, new_capacity = _capacity(before), _under_former_names(after, _capacity(after))
+    if all(_keeps_all(pairs, new_capacity.get(fabric, {})) for fabric, pairs in former_capacity.items()):
         return {}
     least: dict[str, float] = {}
-    for fabric, pairs in was.items():
-        share = _shares(before, pairs, now.get(fabric, {}))
-        whole: dict[str, float] = defaultdict(float)
-        left: dict[str, float] = defaultdict(float)
+    for fabric, pairs in former_capacity.items():
+        share = _shares(before, pairs, new_capacity.get(fabric, {}))
+        former_gbps: dict[str, float] = defaultdict(float)
+        remaining_gbps: dict[str, float] = defaultdict(float)
         for cable in before.cables:
             low = before.by_name[cable.a.device]
             if cable.fabric == fabric and cable.in_service and low.kind == "node" and low.rack:
-                whole[low.rack] += cable.speed_gbps
-                left[low.rack] += cable.speed_gbps * share.get(cable.b.device, 1.0)
-        for rack, gbps in whole.items():
-            if left[rack] < gbps * (1 - 1e-9):
-                least[rack] = min(least.get(rack, 1.0), left[rack] / gbps)
+                former_gbps[low.rack] += cable.speed_gbps
+                remaining_gbps[low.rack] += cable.speed_gbps * share.get(cable.b.device, 1.0)
+        for rack, gbps in former_gbps.items():
+            if remaining_gbps[rack] < gbps * (1 - 1e-9):
+                least[rack] = min(least.get(rack, 1.0), remaining_gbps[rack] / gbps)
     return least
 
 
-def _keeps_all(was: Mapping[Pair, int], now: Mapping[Pair, int]) -> bool:
-    return all(now.get(pair, 0) >= gbps for pair, gbps in was.items())
+def _keeps_all(former: Mapping[Pair, int], new: Mapping[Pair, int]) -> bool:
+    return all(new.get(pair, 0) >= gbps for pair, gbps in former.items())
 
 
 def _under_former_names(plan: Plan, capacity: Mapping[str, Mapping[Pair, int]]) -> Mapping[str, Mapping[Pair, int]]:
-    """The same as it was called before anything was renamed: a new name takes nothing away."""
+    """The capacity by the names before renaming: a new name takes nothing away."""
     if not plan.spec.renamed:
         return capacity
     standing = Standing(plan.spec, plan.spec.allocated)
-    former = standing.former
-    fabrics = {standing.fabric(item.was): item.was for item in plan.spec.renamed if item.fabric and not item.tier}
-    return {
-        fabrics.get(fabric, fabric): {
-            (former.get(low, low), former.get(high, high)): gbps for (low, high), gbps in pairs.items()
-        }
-        for fabric, pairs in capacity.items()
-    }
+    former_name = standing.former
+    former_fabrics: dict[str, str] = {}
+    for item in plan.spec.renamed:
+        if item.fabric and not item.tier:
+            former_fabrics[standing.fabric(item.was)] = item.was
+    renamed: dict[str, dict[Pair, int]] = {}
+    for fabric, pairs in capacity.items():
+        gbps_by_pair = renamed[former_fabrics.get(fabric, fabric)] = {}
+        for (low, high), gbps in pairs.items():
+            gbps_by_pair[former_name.get(low, low), former_name.get(high, high)] = gbps
+    return renamed
 
 
 def _capacity(plan: Plan) -> Mapping[str, Mapping[Pair, int]]:
@@ -64,13 +67,17 @@ def _capacity(plan: Plan) -> Mapping[str, Mapping[Pair, int]]:
     return capacity_by_fabric
 
 
-def _shares(plan: Plan, was: Mapping[Pair, int], now: Mapping[Pair, int]) -> Mapping[str, float]:
-    """The share that each switch with uplinks keeps of them; those at the top keep all."""
-    above: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
-    for (low, high), gbps in was.items():
-        above[low].append((high, gbps, min(gbps, now.get((low, high), 0))))
+def _shares(plan: Plan, former: Mapping[Pair, int], new: Mapping[Pair, int]) -> Mapping[str, float]:
+    """Remaining share of the uplinks of each switch; switches without uplinks keep all."""
+    pairs_by_lower: dict[str, list[Pair]] = defaultdict(list)
+    for pair in former:
+        pairs_by_lower[pair[0]].append(pair)
     share: dict[str, float] = {}
-    for low in sorted(above, key=lambda name: -plan.by_name[name].tier):
-        whole = sum(gbps for _, gbps, _ in above[low])
-        share[low] = sum(left * share.get(high, 1.0) for high, _, left in above[low]) / whole
+    for low in sorted(pairs_by_lower, key=lambda name: -plan.by_name[name].tier):
+        former_gbps = 0
+        remaining_gbps = 0.0
+        for pair in pairs_by_lower[low]:
+            former_gbps += former[pair]
+            remaining_gbps += min(former[pair], new.get(pair, 0)) * share.get(pair[1], 1.0)
+        share[low] = remaining_gbps / former_gbps
     return share

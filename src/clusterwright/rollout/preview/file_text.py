@@ -1,4 +1,4 @@
-"""Files that change on a device, as a preview shows them: lines of text, and files that change alike once."""
+"""Changed files of a device as lines of a preview."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from clusterwright.compare.configuration import BINARY
 from clusterwright.compare.diff_lines import shown_lines
 from clusterwright.rollout.preview.grouping import FileChange
 
-_WHOLE = 6  # lines up to which a file that comes or goes is shown
+_WHOLE = 6  # most lines of a shown new or removed file
 _CHANGED = "changed"
 
 
 def file_lines(files: Sequence[FileChange], most_files: int, most_lines: int) -> Iterator[str]:
-    """The lines about a group's files, indented by two: changed files first, then new and removed ones."""
+    """Lines about a group's files, indented by two: changed files first, then new and removed ones."""
     ordered = sorted(files, key=lambda file: (file.diff.status != _CHANGED, _is_binary(file.diff), file.diff.status))
     for file in ordered[:most_files]:
         yield f"  {file.diff.status} /{file.diff.path}{_size(file.diff)}"

@@ -1,4 +1,4 @@
-"""Devices that change, put together: those by equal lines in a group, groups that differ in numbers alone in a kind."""
+"""Groups of devices with equal changed lines, and kinds of groups differing in numbers, addresses and names alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OWN = re.compile(r"(?:[0-9a-f]{2}-){5}[0-9a-f]{2}|[0-9a-f:.]*\d[0-9a-f:.]*")
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file that changes, and the paths ``also`` of others of its pattern that do, as those that are one a node."""
+    """A changed file, and the paths ``also`` of further changed files of its pattern, as of one file a node."""
 
     diff: FileDiff
     also: tuple[str, ...]
@@ -33,10 +33,10 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class DeviceGroup:
-    """Devices that change alike: by the same lines, to the same effect.
+    """Devices with the same changed lines and the same effect.
 
-    ``status`` is ``changed``, ``new`` (nothing held), ``removed`` (all files go) or ``drifted`` (something unknown is
-    held). ``files`` are shown as the first device has them, empty for new devices.
+    ``status`` is ``changed``, ``new`` (holds nothing), ``removed`` (loses all files) or ``drifted`` (holds unknown
+    files). ``files`` are those of the first device, empty for new devices.
     """
 
     devices: tuple[str, ...]
@@ -48,7 +48,7 @@ class DeviceGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupKind:
-    """Groups whose lines differ in numbers, addresses and names alone; ``place`` is where all their devices are.
+    """Groups differing in numbers, addresses and names alone; ``place`` is the place of all their devices.
 
     ``does`` are sentences: the consequences for the first device while the change is applied.
     """
@@ -64,36 +64,40 @@ class GroupKind:
 
 
 def kinds_of(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str, Effect]) -> tuple[GroupKind, ...]:
-    """Every device that changes, in the plan's order of each kind's first. ``before`` is the deployed plan."""
+    """All changed devices by kind, in the plan's order of each kind's first one. ``before`` is the deployed plan."""
     groups_by_kind: dict[tuple[object, ...], list[DeviceGroup]] = {}
     for group in _groups(plan, before, trees, happens):
         groups_by_kind.setdefault((group.role, group.status, group.effect, _shape(group.files)), []).append(group)
     kinds = []
     for (_, status, _, _), groups in groups_by_kind.items():
         names = list(chain.from_iterable(group.devices for group in groups))
-        place = place_of(before if status == REMOVED and before is not None else plan, names)
-        does = _does(plan, trees, names[0]) if status == CHANGED else ()
-        if status == NEW:
+        holding_plan = before if status == REMOVED and before is not None else plan
+        if status == CHANGED:
+            does = _does(plan, trees, names[0])
+        elif status == NEW:
             does = taken_over(plan, names[0])
-        kinds.append(GroupKind(tuple(groups), place, does))
+        else:
+            does = ()
+        kinds.append(GroupKind(groups=tuple(groups), place=place_of(holding_plan, names), does=does))
     return tuple(kinds)
 
 
 def _does(plan: Plan, trees: Trees, name: str) -> tuple[str, ...]:
     """Consequences of a device's change, the worst first."""
     consequences = consequences_of(plan.by_name[name], trees.before[name], trees.after[name])
-    worst_first = sorted(
-        (consequence for consequence in consequences if consequence.does), key=lambda consequence: -consequence.effect
-    )
-    return tuple(dict.fromkeys(consequence.does for consequence in worst_first))
+    noticeable = [consequence for consequence in consequences if consequence.does]
+    noticeable.sort(key=lambda consequence: -consequence.effect)
+    return tuple(dict.fromkeys(consequence.does for consequence in noticeable))
 
 
 def _shape(files: Sequence[FileChange]) -> frozenset[object]:
-    """A key that is equal for devices whose files change alike but for numbers, addresses and names."""
-    return frozenset(
-        (_OWN.sub("#", file.diff.path), file.diff.status, _OWN.sub("#", "\n".join(_signed(file.diff.lines))))
-        for file in files
-    )
+    """A key of changed files, without numbers, addresses and names."""
+    shapes: set[object] = set()
+    for file in files:
+        path = _OWN.sub("#", file.diff.path)
+        lines = _OWN.sub("#", "\n".join(_signed(file.diff.lines)))
+        shapes.add((path, file.diff.status, lines))
+    return frozenset(shapes)
 
 
 def _signed(lines: Sequence[str]) -> Iterator[str]:
@@ -106,14 +110,19 @@ def _groups(plan: Plan, before: Plan | None, trees: Trees, happens: Mapping[str,
     diffs = {name: (key, files) for name, key, files in compared}
     together: dict[tuple[str, str, Effect, Key], list[str]] = {}
     for name in names:
-        status = _status(trees, name)
-        device = plan.by_name[name] if name in plan.by_name else before.by_name[name] if before is not None else None
-        role = device.role if device is not None else ""
         key = diffs[name][0] if name in diffs else ()
-        together.setdefault((role, status, happens.get(name, Effect.LIVE), key), []).append(name)
+        properties = (_role(plan, before, name), _status(trees, name), happens.get(name, Effect.LIVE), key)
+        together.setdefault(properties, []).append(name)
     for (role, status, effect, _), members in together.items():
         files = diffs[members[0]][1] if members[0] in diffs else ()
         yield DeviceGroup(devices=tuple(members), role=role, status=status, effect=effect, files=files)
+
+
+def _role(plan: Plan, before: Plan | None, name: str) -> str:
+    """The role of a device in the plan, or in the deployed one; "" without that."""
+    if name in plan.by_name:
+        return plan.by_name[name].role
+    return before.by_name[name].role if before is not None else ""
 
 
 def _status(trees: Trees, name: str) -> str:
@@ -129,7 +138,7 @@ def _compare(trees: Trees, names: Sequence[str]) -> list[tuple[str, Key, tuple[F
     changes_by_texts: dict[tuple[tuple[str, int, str], ...], tuple[Key, tuple[FileChange, ...]]] = {}
     for name in names:
         old, new = trees.before[name], trees.after[name]
-        # Devices whose files change alike from the same bytes are compared once.
+        # Devices with the same bytes before and after are compared once.
         texts = tuple((file.path, file.mode, file.sha256) for file in (*old, *new))
         if texts not in changes_by_texts:
             files = tuple(_changes(old, new))
@@ -139,7 +148,7 @@ def _compare(trees: Trees, names: Sequence[str]) -> list[tuple[str, Key, tuple[F
 
 
 def _changes(before: DeviceTree, after: DeviceTree) -> Iterator[FileChange]:
-    """The files of one device; of many that bear one pattern of names only the first is compared."""
+    """Changed files of a device; of more than three paths of one pattern only the first is compared."""
     old = {item.path: item for item in before}
     new = {item.path: item for item in after}
     patterns: dict[tuple[str, bool, bool], list[str]] = {}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clusterwright.compare.changes import ConfigGroup
     from clusterwright.plan.model import Plan
 
-_MOST = 6  # runs of waves, or jobs, that a comment names
+_MOST = 6  # most runs of waves, or jobs, in a comment
 _BREAK = "<br>"  # between lines of a cell
 
 
@@ -43,7 +43,7 @@ def expected_disturbance(
         new = Rendering(after).of_device(names[0])
         effect = effect_of(after.by_name[names[0]], tuple(old), tuple(new))
         effects.update(dict.fromkeys(names, effect or Effect.LIVE))
-    # A device that is new holds nothing: what it does disturbs nobody.
+    # A new device holds nothing yet, so its effects disturb no job.
     for name in after.by_name:
         if old_names.get(name, name) not in before.by_name and _is_sent(after, name):
             effects[name] = Effect.LIVE
@@ -53,7 +53,7 @@ def expected_disturbance(
 
 
 def _is_sent(plan: Plan, name: str) -> bool:
-    """Whether `up` sends files to a device: neither to a device out of service nor to a server of the site."""
+    """Whether `up` sends files to a device; it skips devices out of service and servers of the site."""
     device = plan.by_name.get(name)
     return device is not None and device.state != OUT_OF_SERVICE
 

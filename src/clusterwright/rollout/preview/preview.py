@@ -1,4 +1,4 @@
-"""A change before anything is touched: its sentences, its files, its disturbance, and whether the proofs hold."""
+"""Preview of a change: its sentences, files, disturbance and proofs, without touching a device."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _RENDERED_OTHERWISE = "no value of the spec changed: this program, or a file tha
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Everything about a change. ``known`` names the base of the comparison, in words.
+    """All results about a change. ``known`` is the base of the comparison, in words.
 
-    ``sentences`` and ``spec`` are the changes of the model, empty without a recorded spec. ``devices`` counts those of
-    the chosen stacks that the target reaches.
+    ``sentences`` and ``spec`` are the changes of the model, empty without a recorded spec. ``devices`` is the number of
+    devices of the chosen stacks in the target's reach.
     """
 
     cluster: str
@@ -53,26 +53,26 @@ class Preview:
     disturbance: Disturbance
     guarded: Guarded
     unbuilt: tuple[UnbuiltImage, ...] = ()
-    """Images that boot servers lack."""
+    """Images missing on boot servers."""
     policy_in_force: RolloutPolicy | None = None
-    """The `rollout:` of the spec in force; None where none is recorded."""
+    """The `rollout:` of the spec in force; None without a recorded spec."""
     moves_state_alone: bool = False
-    """Whether drains, and what gives them back, are all that changes, and every device takes that while it runs."""
+    """Whether the change consists of starting and ending drains, and every device takes it while it runs."""
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The devices that change, kind by kind."""
+        """The changed devices, kind by kind."""
         return tuple(chain.from_iterable(kind.devices for kind in self.kinds))
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An update of the ``chosen`` stacks of ``every`` one.
+    """An update of the ``chosen`` stacks among ``every`` stack.
 
-    ``held`` maps devices to the digest of their last tree ("" where a device differs from it), ``wanted`` maps devices
-    that the target reaches to the digest of their next tree; both trees are in the object store. ``effects`` are those
-    on devices; ``waves`` begin with the number ``next_wave``. ``versions`` are those of present secrets. An update of
-    some devices alone is partial. ``known_plans`` are plans of kept specs, by digest.
+    ``held`` maps devices to the digest of their last tree ("" for a device with other files), ``wanted`` maps devices
+    in the target's reach to the digest of their next tree; both trees are in the object store. ``effects`` are by
+    device; the first of ``waves`` has the number ``next_wave``. ``versions`` are the versions of present secrets. An
+    update of some devices alone is partial. ``known_plans`` are plans of kept specs, by digest.
     """
 
     plan: Plan
@@ -92,14 +92,14 @@ class Change:
 def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None) -> Preview:
     """The preview of ``change`` against the deployment under ``root``.
 
-    ``jobs`` are those that run; None places the spec's. Raises ClusterwrightError.
+    ``jobs`` are the running ones; None stands for the spec's jobs, placed on nodes. Raises ClusterwrightError.
     """
     store = Store(root / "objects")
     plan = change.plan
     deployed = recorded(root, change.every)
     force = in_force(deployed, change.held)
     before, known = _recorded_plan(store, force, change.held, change.known_plans)
-    # Stacks that are not chosen stay as their last complete update left them.
+    # Other stacks than the chosen ones keep the trees of their last complete update.
     kept = force.trees if force is not None else {}
     held = {name: digest for name, digest in kept.items() if name in plan.by_name} | dict(change.held)
     trees = trees_of(plan, held, change.wanted, store, change.versions)
@@ -141,16 +141,14 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
 
 
 def _moves_state_alone(change: Change, before: Plan | None, values: Sequence[SpecChange]) -> bool:
-    """Whether only drains come and go, and each changed device takes that while it runs."""
+    """Whether only drains start or end, and each changed device takes that while it runs."""
     if before is None or not values or not all(value.key.startswith("exceptions") for value in values):
         return False
     if any(effect is not Effect.LIVE for effect in change.effects.values()):
         return False
-    sides = [
-        Counter(replace(item, path=(), reason="") for item in plan.spec.exceptions) for plan in (before, change.plan)
-    ]
-    moved = (*(sides[0] - sides[1]), *(sides[1] - sides[0]))
-    return all(item.state == DRAINED and item.image is None for item in moved)
+    former, present = _placeless_exceptions(before), _placeless_exceptions(change.plan)
+    changed = (*(former - present), *(present - former))
+    return all(item.state == DRAINED and item.image is None for item in changed)
 
 
 def _placeless_exceptions(plan: Plan) -> Counter[SpecException]:
@@ -158,9 +156,9 @@ def _placeless_exceptions(plan: Plan) -> Counter[SpecException]:
 
 
 def drained_alone(before: Plan | None, after: Plan, values: Sequence[SpecChange]) -> tuple[str, ...]:
-    """The switches and cables whose drain is all that a change does, if nothing else of their group is away.
+    """The drained switches and cables of a change without any other effect, if the rest of each group is in service.
 
-    A group are the upper switches of one tier and pod: they stand in for each other, and so do the cables to them.
+    A group consists of the upper switches of one tier and pod: they replace each other, and so do the cables to them.
     () for any other change.
     """
     if before is None or not values or not all(change.key.startswith("exceptions") for change in values):
@@ -197,16 +195,16 @@ def _group_of(plan: Plan, device: Device | None) -> _Group:
 
 
 def _stopped_ports(plan: Plan) -> dict[tuple[str, str], str]:
-    """The state of each port that an exception names."""
-    return {
-        (item.device, item.port): item.state
-        for item in plan.spec.exceptions
-        if item.device and item.port and item.state
-    }
+    """The state of each port in an exception."""
+    states: dict[tuple[str, str], str] = {}
+    for item in plan.spec.exceptions:
+        if item.device and item.port and item.state:
+            states[item.device, item.port] = item.state
+    return states
 
 
 def _upper_end(plan: Plan, device: str, port: str) -> Device | None:
-    """The upper switch of the cable at a port; None where that is no cable between two tiers of switches."""
+    """The upper switch of the cable at a port; None for any cable but one between two tiers of switches."""
     for cable in plan.cables_of.get(device, ()):
         if (device, port) not in ((cable.a.device, cable.a.port), (cable.b.device, cable.b.port)):
             continue
@@ -217,7 +215,7 @@ def _upper_end(plan: Plan, device: str, port: str) -> Device | None:
 
 
 def _rotated(trees: Trees) -> Iterator[Sentence]:
-    """Secrets that devices are to have by another version than they were given."""
+    """Secrets with another version than on the devices."""
     devices_by_sentence: dict[str, list[str]] = defaultdict(list)
     for name, before in trees.before.items():
         for words in version_changes(before, trees.after[name]):
@@ -246,6 +244,6 @@ def _recorded_plan(
         words += f", by version {force.program} (this is {__version__})"
     moved = sum(1 for name, digest in force.trees.items() if name in held and held[name] not in (digest, ""))
     if moved:
-        who, whom = ("1 device holds", "it") if moved == 1 else (f"{moved:,} devices hold", "them")
-        words += f"; {who} something newer, which an update that did not end gave {whom}"
+        devices, pronoun = ("1 device holds", "it") if moved == 1 else (f"{moved:,} devices hold", "them")
+        words += f"; {devices} something newer, which an update that did not end gave {pronoun}"
     return plan, words

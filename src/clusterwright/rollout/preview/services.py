@@ -1,4 +1,4 @@
-"""Sentences about services of the cluster: those on devices that leave or come back."""
+"""Sentences about services of the cluster on devices leaving or coming back."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ _SHOWN = 3
 
 
 def service_sentences(before: Plan, after: Plan) -> Iterator[Sentence]:
-    """One sentence for each service of a device that is drained or goes, and for each that moves to another host."""
-    former = {service.name: service for service in cluster_services(before)}
-    later = {service.name: service for service in cluster_services(after)}
-    for name, service in former.items():
-        now = later.get(name, replace(service, hosts=()))
-        for host in service.hosts:
+    """One sentence for each service of a drained or removed device, and for each service on a new host."""
+    former_services = {service.name: service for service in cluster_services(before)}
+    present_services = {service.name: service for service in cluster_services(after)}
+    for name, former in former_services.items():
+        present = present_services.get(name, replace(former, hosts=()))
+        for host in former.hosts:
             device = after.by_name.get(host)
             if device is None or device.state in (ACTIVE, before.by_name[host].state):
                 continue
-            words = _drained(after, host, service, now) if device.state == DRAINED else _gone(after, host, service)
-            yield Sentence(f"{host} carries the {_named(service)}: {words}", frozenset({host}))
-        yield from _moved(service, now)
+            if device.state == DRAINED:
+                consequence = _drained(after, host, former, present)
+            else:
+                consequence = _gone(after, host, former)
+            yield Sentence(f"{host} carries the {_named(former)}: {consequence}", frozenset({host}))
+        yield from _moved(former, present)
 
 
 def _named(service: ClusterService) -> str:
@@ -34,26 +37,29 @@ def _named(service: ClusterService) -> str:
 
 
 def _drained(after: Plan, host: str, former: ClusterService, now: ClusterService) -> str:
-    """A drained host goes on, since no other host runs the program; it may be turned off later."""
-    others = [name for name in now.hosts if name != host and after.by_name[name].state == ACTIVE]
-    if not others:
+    """Consequences of turning off a drained host; until then it goes on with the service."""
+    remaining_hosts = [name for name in now.hosts if name != host and after.by_name[name].state == ACTIVE]
+    if not remaining_hosts:
         return f"it goes on while it is up, and no other host stands in. While it is off, {now.loss}"
+    is_single = len(remaining_hosts) == 1
     if former.hosts[0] != host:
-        return f"while it is off, {and_more(others, _SHOWN)} {'goes' if len(others) == 1 else 'go'} on alone"
+        verb = "goes" if is_single else "go"
+        return f"while it is off, {and_more(remaining_hosts, _SHOWN)} {verb} on alone"
     if now.takeover:
-        return f"it goes on while it is up. Before you turn it off, {now.takeover.format(other=others[0])}"
-    return f"while it is off, {and_more(others, _SHOWN)} {'serves' if len(others) == 1 else 'serve'} alone"
+        return f"it goes on while it is up. Before you turn it off, {now.takeover.format(other=remaining_hosts[0])}"
+    verb = "serves" if is_single else "serve"
+    return f"while it is off, {and_more(remaining_hosts, _SHOWN)} {verb} alone"
 
 
 def _gone(after: Plan, host: str, former: ClusterService) -> str:
-    others = [name for name in former.hosts if name != host and after.by_name[name].state == ACTIVE]
-    if not others:
+    remaining_hosts = [name for name in former.hosts if name != host and after.by_name[name].state == ACTIVE]
+    if not remaining_hosts:
         return f"no other host runs it, so {former.loss}"
-    return f"it is left to {and_more(others, _SHOWN)}"
+    return f"it is left to {and_more(remaining_hosts, _SHOWN)}"
 
 
 def _moved(former: ClusterService, now: ClusterService) -> Iterator[Sentence]:
     for host in now.hosts:
         if host not in former.hosts and now.unit:
-            how = f"it starts there at the next boot, or by `systemctl start {now.unit}`"
-            yield Sentence(f"{host} is to carry the {_named(now)}: {how}", frozenset({host}))
+            start = f"it starts there at the next boot, or by `systemctl start {now.unit}`"
+            yield Sentence(f"{host} is to carry the {_named(now)}: {start}", frozenset({host}))

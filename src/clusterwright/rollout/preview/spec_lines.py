@@ -1,8 +1,8 @@
-"""Which values of the spec changed, each with the line where it stands now."""
+"""Changed values of the spec, each with its line in the present spec."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -15,7 +15,7 @@ _LONGEST = 72
 
 @dataclass(frozen=True, slots=True)
 class SpecChange:
-    """A value of the spec: ``before`` and ``after`` as text, "" where the key is absent; ``place`` is file:line."""
+    """A changed value of the spec: ``before`` and ``after`` as text, "" for an absent key; ``place`` is file:line."""
 
     key: str
     before: str
@@ -24,63 +24,87 @@ class SpecChange:
 
 
 def spec_changes(before: Document, after: Document) -> tuple[SpecChange, ...]:
-    """The values that differ, in the order of the second document; items of lists are the same when their names are."""
-    return tuple(_differences(before, after, (), now=(), old=before.data, new=after.data))
+    """Changed values in the order of ``after``; items of lists are matched by their names."""
+    return tuple(_Comparison(before, after).values(_Side((), before.data), _Side((), after.data)))
 
 
-def _differences(one: Document, other: Document, was: Path, *, now: Path, old: Any, new: Any) -> Iterator[SpecChange]:
-    if old == new:
-        return
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in [*new, *(key for key in old if key not in new)]:
-            yield from _item(one, other, (*was, key), now=(*now, key), had=key in old, has=key in new)
-    elif _is_named(old) and _is_named(new):
-        olds = {_name(item): at for at, item in enumerate(old)}
-        news = {_name(item): at for at, item in enumerate(new)}
-        for name in [*news, *(name for name in olds if name not in news)]:
-            before, after = (*was, olds.get(name, 0)), (*now, news.get(name, 0))
-            yield from _item(one, other, before, now=after, had=name in olds, has=name in news)
-    else:
-        yield _change(other, format_path(now, other.data), _text(old), _text(new), now)
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A value with its path in one of the documents."""
+
+    path: Path
+    value: Any
+
+    def item(self, key: int | str) -> _Side:
+        """The item of a list or mapping."""
+        return _Side((*self.path, key), self.value[key])
 
 
-def _item(one: Document, other: Document, was: Path, *, now: Path, had: bool, has: bool) -> Iterator[SpecChange]:
-    if had and has:
-        yield from _differences(one, other, was, now=now, old=_at(one.data, was), new=_at(other.data, now))
-    elif has:
-        yield _change(other, format_path(now, other.data), "", _text(_at(other.data, now)), now)
-    else:
-        yield _change(other, format_path(was, one.data), _text(_at(one.data, was)), "", now[:-1])
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    before: Document
+    after: Document
 
+    def values(self, old: _Side, new: _Side) -> Iterator[SpecChange]:
+        """Changes at and below two values of one key."""
+        if old.value == new.value:
+            return
+        if isinstance(old.value, dict) and isinstance(new.value, dict):
+            old_keys = {key: key for key in old.value}
+            new_keys = {key: key for key in new.value}
+            yield from self._items(old, new, old_keys, new_keys)
+        elif _is_named(old.value) and _is_named(new.value):
+            yield from self._items(old, new, _index_by_name(old.value), _index_by_name(new.value))
+        else:
+            key = format_path(new.path, self.after.data)
+            yield self._change(key, _text(old.value), _text(new.value), new.path)
 
-def _change(document: Document, key: str, before: str, after: str, path: Path) -> SpecChange:
-    position = document.locate(path)
-    return SpecChange(key=key, before=before, after=after, place=f"{PurePath(position.file).name}:{position.line}")
+    def _items(
+        self, old: _Side, new: _Side, old_keys: Mapping[Any, Any], new_keys: Mapping[Any, Any]
+    ) -> Iterator[SpecChange]:
+        """Changes of items; ``old_keys`` and ``new_keys`` are their keys in the two values, by name."""
+        for name, key in new_keys.items():
+            item = new.item(key)
+            if name in old_keys:
+                yield from self.values(old.item(old_keys[name]), item)
+            else:
+                yield self._change(format_path(item.path, self.after.data), "", _text(item.value), item.path)
+        for name, key in old_keys.items():
+            if name not in new_keys:
+                item = old.item(key)
+                yield self._change(format_path(item.path, self.before.data), _text(item.value), "", new.path)
+
+    def _change(self, key: str, before: str, after: str, path: Path) -> SpecChange:
+        """A change located at ``path`` of the present spec."""
+        position = self.after.locate(path)
+        place = f"{PurePath(position.file).name}:{position.line}"
+        return SpecChange(key=key, before=before, after=after, place=place)
 
 
 def _is_named(value: Any) -> bool:
-    """Whether a list's items can be told apart by name."""
+    """Whether a value is a list with items of different names."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         return False
     names = [_name(item) for item in value]
     return all(names) and len(set(names)) == len(names)
 
 
+def _index_by_name(items: list[dict[str, Any]]) -> dict[str, int]:
+    return {_name(item): index for index, item in enumerate(items)}
+
+
 def _name(item: dict[str, Any]) -> str:
     return " ".join(f"{key}={item[key]}" for key in _NAMES if key in item)
 
 
-def _at(data: Any, path: Path) -> Any:
-    for part in path:
-        data = data[part]
-    return data
-
-
 def _text(value: Any) -> str:
+    """A value on one line, cut to 72 characters."""
     if isinstance(value, dict):
-        text = "{" + ", ".join(f"{key}: {_text(item)}" for key, item in value.items()) + "}"
+        members = ", ".join(f"{key}: {_text(item)}" for key, item in value.items())
+        text = f"{{{members}}}"
     elif isinstance(value, list):
-        text = "[" + ", ".join(_text(item) for item in value) + "]"
+        members = ", ".join(_text(item) for item in value)
+        text = f"[{members}]"
     elif isinstance(value, bool):
         text = "true" if value else "false"
     else:

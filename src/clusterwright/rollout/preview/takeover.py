@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from clusterwright.plan.model import Plan
 from clusterwright.spec.image import ACCOUNTS, FILTER, LIMITS, MOUNTS, NETWORK, Image
 
-# What people who use the machine notice, as the rendered files say it.
+# Changes noticed by users of the machine, from the rendered files.
 _CHANGES: Mapping[str, tuple[str, ...]] = {
     FILTER: ("the packet filter drops what no flow allows; tables of other programs stay",),
     NETWORK: (
@@ -23,7 +23,7 @@ _CHANGES: Mapping[str, tuple[str, ...]] = {
 
 
 def taken_over(plan: Plan, name: str) -> tuple[str, ...]:
-    """The changes on a node that somebody else installed; none on other devices."""
+    """Changes on a node with an existing installation; none on other devices."""
     device = plan.by_name.get(name)
     image = plan.spec.image((device.image if device is not None else None) or "")
     if image is None or not image.is_existing:
@@ -39,7 +39,7 @@ def taken_over(plan: Plan, name: str) -> tuple[str, ...]:
 
 
 def _mounting(plan: Plan, node_group: str) -> Iterator[str]:
-    """When the mounts of a node group happen: units are written, and a running system starts none of them."""
+    """Times of a node group's mounts: their units are written, and a running system starts none of them."""
     for mount in plan.spec.mounts:
         if node_group in mount.nodes:
             yield f"{mount.mountpoint} is mounted from {mount.served_by} at the next boot, or by `systemctl start`"

@@ -41,7 +41,7 @@ class Bounds:
 def text_lines(
     preview: Preview, overrides: Sequence[Override] = (), bounds: Bounds | None = None, *, shows_waves: bool = True
 ) -> Iterator[str]:
-    """The lines of a preview, without line ends; ``shows_waves`` is for those who show the waves in another form."""
+    """Lines of a preview, without line ends; without ``shows_waves`` the caller shows the waves itself."""
     limits = bounds if bounds is not None else Bounds()
     count = len(preview.changed)
     yield f"{preview.cluster}, {_layers(preview.layers)}: {_of(count, preview.devices)} ({preview.known})"
@@ -50,13 +50,14 @@ def text_lines(
     yield from _cluster_wide(preview, limits)
     for kind in preview.kinds[: limits.groups]:
         yield from _kind(preview, kind, limits)
-    rest = preview.kinds[limits.groups :]
-    if rest:
+    hidden_kinds = preview.kinds[limits.groups :]
+    if hidden_kinds:
         roles: Counter[str] = Counter()
-        for kind in rest:
+        for kind in hidden_kinds:
             roles[kind.groups[0].role] += len(kind.devices)
         counts_by_role = ", ".join(f"{number:,} {role}" for role, number in sorted(roles.items()))
-        yield f"\n… and {counts_by_role}, changed in {len(rest):,} other way{_many(rest)}; --format json has all"
+        ways = f"{len(hidden_kinds):,} other way{_many(hidden_kinds)}"
+        yield f"\n… and {counts_by_role}, changed in {ways}; --format json has all"
     if preview.changed:
         yield from _disturbs(preview.disturbance, limits)
         if shows_waves:
@@ -65,14 +66,14 @@ def text_lines(
 
 
 def refusal_lines(guarded: Guarded, overrides: Sequence[Override], limit: int = 8) -> Iterator[str]:
-    """Why the change is refused, with the counterexamples and the options that override it."""
+    """Reasons for refusing the change, with the counterexamples and the options to override it."""
     for proof in unanswered(guarded, overrides):
         yield from _proof(proof, limit)
         yield f"  to go on all the same: --accept-refuted {proof.check} --because REASON, which is recorded"
 
 
 def names_of(names: Sequence[str], columns: int = 60) -> str:
-    """Names in brackets of ranges where that is short, else the first and the last."""
+    """Names as bracketed ranges of at most ``columns`` characters, else the first and the last."""
     folded = hostlist(names)
     return folded if len(folded) <= columns else f"{names[0]} … {names[-1]}"
 
@@ -82,13 +83,17 @@ def _layers(layers: Sequence[str]) -> str:
 
 
 def _of(count: int, total: int) -> str:
-    return f"{count:,} of {total:,} devices change{'s' if count == 1 else ''}" if count else "nothing changes"
+    if not count:
+        return "nothing changes"
+    verb = "changes" if count == 1 else "change"
+    return f"{count:,} of {total:,} devices {verb}"
 
 
 def _verdict(preview: Preview, overrides: Sequence[Override]) -> Iterator[str]:
     refused = unanswered(preview.guarded, overrides)
     if refused:
-        yield f"REFUSED: breaks {', '.join(dict.fromkeys(proof.check for proof in refused))}; nothing was touched"
+        checks = ", ".join(dict.fromkeys(proof.check for proof in refused))
+        yield f"REFUSED: breaks {checks}; nothing was touched"
         yield ""
         yield from refusal_lines(preview.guarded, overrides)
     for override in overrides:
@@ -101,17 +106,17 @@ def _spec(preview: Preview, limits: Bounds) -> Iterator[str]:
     yield "\nin the spec"
     for change in preview.spec[: limits.items]:
         if not change.before:
-            what = f"+ {change.key}: {change.after}"
+            difference = f"+ {change.key}: {change.after}"
         elif not change.after:
-            what = f"- {change.key}: {change.before}"
+            difference = f"- {change.key}: {change.before}"
         else:
-            what = f"~ {change.key}: {change.before} → {change.after}"
-        yield f"  {what}  ({change.place})"
+            difference = f"~ {change.key}: {change.before} → {change.after}"
+        yield f"  {difference}  ({change.place})"
     yield from _more(preview.spec, limits.items, "values")
 
 
 def _cluster_wide(preview: Preview, limits: Bounds) -> Iterator[str]:
-    """Changes without a device: permitted flows, and cables whose ends keep their files."""
+    """Changes without a changed device: permitted flows, and cables between devices with unchanged files."""
     changed = frozenset(preview.changed)
     sentences = [sentence for sentence in preview.sentences if sentence.devices.isdisjoint(changed)]
     if sentences:
@@ -132,41 +137,28 @@ def _kind(preview: Preview, kind: GroupKind, limits: Bounds) -> Iterator[str]:
         yield f"  while it is applied: {and_more(kind.does, _CONSEQUENCES, between='; ')}"
     devices = frozenset(names)
     sentences = [sentence for sentence in preview.sentences if not sentence.devices.isdisjoint(devices)]
-    yield from (f"  {line}" for line in _told(sentences, limits.items))
+    yield from (f"  {line}" for line in _sentence_lines(sentences, limits.items))
     if len(kind.groups) > 1:
         yield f"  the lines are those of {names[0]}; the others' differ in numbers, addresses and names"
     yield from file_lines(group.files, limits.files, limits.lines)
 
 
-def _told(sentences: Sequence[Sentence], limit: int) -> Iterator[str]:
+def _sentence_lines(sentences: Sequence[Sentence], limit: int) -> Iterator[str]:
     yield from (sentence.text for sentence in sentences[:limit])
     if len(sentences) > limit:
         yield f"… and {len(sentences) - limit:,} more changes of the model"
 
 
-def _more(items: Sequence[object], limit: int, what: str) -> Iterator[str]:
+def _more(items: Sequence[object], limit: int, plural: str) -> Iterator[str]:
     if len(items) > limit:
-        yield f"  … and {len(items) - limit:,} more {what}"
+        yield f"  … and {len(items) - limit:,} more {plural}"
 
 
 def _disturbs(disturbance: Disturbance, limits: Bounds) -> Iterator[str]:
     yield "\nwhat it disturbs"
     if disturbance.is_none:
         yield "  nothing: every device takes its change while it runs"
-    away = list(chain.from_iterable(impact.away for impact in disturbance.waves))
-    if away:
-        links: Counter[str] = Counter()
-        cut: dict[str, int] = {}  # racks without their own switch, by the wave that cuts them off
-        for impact in disturbance.waves:
-            links.update(impact.links)
-            cut.update(dict.fromkeys(impact.cut, impact.number))
-        shown = ", ".join(f"{count:,} of {fabric}" for fabric, count in sorted(links.items()))
-        down = f"; links down with them: {shown}" if shown else ""
-        yield f"  away for a while: {len(away):,} device{_many(away)}{down}"
-        if cut:
-            without = "are without their own switches" if len(cut) > 1 else "is without its own switch"
-            yield f"  {_racks(list(cut))} {without}, {_when(cut.values())}"
-        yield from _lost(disturbance.waves)
+    yield from _absences(disturbance.waves)
     yield from (_partition(loss) for loss in disturbance.partitions[: limits.items])
     for share, racks in _by_share(disturbance.standing)[: limits.items]:
         yield f"  afterwards {_racks(racks)} {_keep(racks)} {share:.1%} of {_its(racks)} way up"
@@ -178,6 +170,25 @@ def _disturbs(disturbance: Disturbance, limits: Bounds) -> Iterator[str]:
     yield from (f"  note: {note}" for note in disturbance.notes)
 
 
+def _absences(waves: Sequence[WaveImpact]) -> Iterator[str]:
+    """Devices away in a wave, with their links and the racks behind them."""
+    away = list(chain.from_iterable(impact.away for impact in waves))
+    if not away:
+        return
+    links: Counter[str] = Counter()
+    cut_racks: dict[str, int] = {}  # the number of the wave without the rack's own switches
+    for impact in waves:
+        links.update(impact.links)
+        cut_racks.update(dict.fromkeys(impact.cut, impact.number))
+    link_counts = ", ".join(f"{count:,} of {fabric}" for fabric, count in sorted(links.items()))
+    links_down = f"; links down with them: {link_counts}" if link_counts else ""
+    yield f"  away for a while: {len(away):,} device{_many(away)}{links_down}"
+    if cut_racks:
+        absence = "are without their own switches" if len(cut_racks) > 1 else "is without its own switch"
+        yield f"  {_racks(list(cut_racks))} {absence}, {_when(cut_racks.values())}"
+    yield from _lost_bandwidth(waves)
+
+
 def _partition(loss: PartitionLoss) -> str:
     lose = "loses" if len(loss.nodes) == 1 else "lose"
     ended = "their jobs end" if loss.ends_jobs else "what is connected in it ends"
@@ -185,8 +196,8 @@ def _partition(loss: PartitionLoss) -> str:
     return f"  {nodes} {lose} partition {loss.partition} ({loss.key}) of {loss.fabric}: {ended}"
 
 
-def _lost(waves: Iterable[WaveImpact]) -> Iterator[str]:
-    """Racks that lose bandwidth while waves last, each by its worst wave."""
+def _lost_bandwidth(waves: Iterable[WaveImpact]) -> Iterator[str]:
+    """Racks with less bandwidth during a wave, each by its worst wave."""
     worst: dict[str, tuple[float, int]] = {}
     for impact in waves:
         for rack, share in impact.losers.items():
@@ -194,8 +205,10 @@ def _lost(waves: Iterable[WaveImpact]) -> Iterator[str]:
     shares = {rack: share for rack, (share, _) in worst.items()}
     for share, racks in _by_share(shares)[:4]:
         numbers = [worst[rack][1] for rack in racks]
-        kept = f"{_keep(racks)} {share:.1%} of" if share else ("lose" if len(racks) > 1 else "loses")
-        yield f"  {_racks(racks)} {kept} {_its(racks)} way up, {_when(numbers)}"
+        change = "lose" if len(racks) > 1 else "loses"
+        if share:
+            change = f"{_keep(racks)} {share:.1%} of"
+        yield f"  {_racks(racks)} {change} {_its(racks)} way up, {_when(numbers)}"
     if len(set(shares.values())) > 4:
         yield f"  … and others keep more, up to {max(shares.values()):.1%}"
 
@@ -232,7 +245,8 @@ def _keep(racks: Sequence[str]) -> str:
 
 def job_phrases(impact: JobImpact) -> Iterator[str]:
     """Effects of a change on a job."""
-    total = f"{len(impact.job.nodes):,} nodes{' as the spec would place it' if impact.job.is_planned else ''}"
+    placement = " as the spec would place it" if impact.job.is_planned else ""
+    total = f"{len(impact.job.nodes):,} nodes{placement}"
     if impact.booting:
         yield f"{len(impact.booting):,} of {total} boot anew ({names_of(impact.booting, 40)})"
     if impact.interrupted:
@@ -254,35 +268,39 @@ def _waves(impacts: Sequence[WaveImpact], limits: Bounds) -> Iterator[str]:
 
 
 def run_of_waves(impact: WaveImpact) -> tuple[str, str, bool, Effect, str]:
-    """Common properties of waves that are shown as one run."""
+    """Common properties of the waves in one run."""
     wave = impact.wave
     return wave.layer, wave.kind, wave.is_canary, wave.effect, wave.breaks
 
 
 def run_text(run: Sequence[WaveImpact]) -> str:
-    """Waves of a kind: their numbers, their devices, and the bandwidth that other racks keep."""
+    """Waves of a run: their numbers, their devices, and the remaining bandwidth of other racks."""
     first, last = run[0], run[-1]
     number = f"{first.number}" if first is last else f"{first.number}-{last.number}"
-    devices = list(chain.from_iterable(impact.wave.devices for impact in run))
-    units = list(chain.from_iterable(impact.wave.units for impact in run))
     canary = "canary, " if first.wave.is_canary else ""
+    phrases = [f"{number:>5}  {canary}{first.wave.layer}: {_units(run)}, {_devices(run)}"]
+    least = min(run, key=lambda impact: impact.wave.bandwidth_left).wave
+    if least.bandwidth_left < 1:
+        phrases.append(f"; others keep {least.bandwidth_left:.1%} or more of {least.worst_fabric}")
+    if first.wave.breaks:
+        phrases.append(f". BREAKS THE POLICY: {first.wave.breaks}")
+    return "".join(phrases)
+
+
+def _units(run: Sequence[WaveImpact]) -> str:
+    units = list(chain.from_iterable(impact.wave.units for impact in run))
+    kind = run[0].wave.kind
+    if len(units) != 1:
+        kind += "es" if kind.endswith("ch") else "s"
     most_units = max(len(impact.wave.units) for impact in run)
-    at_once = f", at most {most_units} at once" if first is not last else ""
-    unit = f"{len(units):,} {first.wave.kind}{'' if len(units) == 1 else _plural(first.wave.kind)}{at_once}"
-    text = f"{number:>5}  {canary}{first.wave.layer}: {unit} ({names_of(units, 40)}), "
-    text += (
-        f"{len(devices):,} devices {_EFFECTS[first.wave.effect]}"
-        if len(devices) > 1
-        else (f"1 device {_EFFECT[first.wave.effect]}")
-    )
-    least = min(run, key=lambda impact: impact.wave.bandwidth_left)
-    if least.wave.bandwidth_left < 1:
-        text += f"; others keep {least.wave.bandwidth_left:.1%} or more of {least.wave.worst_fabric}"
-    return f"{text}. BREAKS THE POLICY: {first.wave.breaks}" if first.wave.breaks else text
+    at_once = f", at most {most_units} at once" if len(run) > 1 else ""
+    return f"{len(units):,} {kind}{at_once} ({names_of(units, 40)})"
 
 
-def _plural(kind: str) -> str:
-    return "es" if kind.endswith("ch") else "s"
+def _devices(run: Sequence[WaveImpact]) -> str:
+    count = sum(len(impact.wave.devices) for impact in run)
+    effect = run[0].wave.effect
+    return f"{count:,} devices {_EFFECTS[effect]}" if count > 1 else f"1 device {_EFFECT[effect]}"
 
 
 def _proofs(guarded: Guarded, limits: Bounds) -> Iterator[str]:
@@ -298,7 +316,7 @@ def _proofs(guarded: Guarded, limits: Bounds) -> Iterator[str]:
     for unproven in guarded.unproven:
         yield f"  neither held nor refuted: {unproven.check}, {unproven.why}"
     if guarded.states:
-        yield f"  on the way: checked {_states(guarded.states)}; {_rest(guarded)}"
+        yield f"  on the way: checked {_states(guarded.states)}; {_unchecked_moments(guarded)}"
     elif guarded.moments:
         yield "  on the way: no proof about what devices agree on reads what changes"
     for proof in guarded.broken:
@@ -312,21 +330,21 @@ def _proofs(guarded: Guarded, limits: Bounds) -> Iterator[str]:
 
 
 def _counterexamples(proof: Proof) -> str:
-    left = len(proof.counterexamples) - 1
-    return f"as {proof.counterexamples[0]}" + (f", and {left:,} more counterexamples" if left else "")
+    example = f"as {proof.counterexamples[0]}"
+    more = len(proof.counterexamples) - 1
+    return f"{example}, and {more:,} more counterexamples" if more else example
 
 
-def _rest(guarded: Guarded) -> str:
+def _unchecked_moments(guarded: Guarded) -> str:
     unchecked = guarded.moments - len(guarded.states)
-    return (
-        f"the {unchecked:,} other moment{'s were' if unchecked > 1 else ' was'} not"
-        if unchecked
-        else "that is every one"
-    )
+    if not unchecked:
+        return "that is every one"
+    moments = "moments were" if unchecked > 1 else "moment was"
+    return f"the {unchecked:,} other {moments} not"
 
 
 def _on_the_way(guarded: Guarded) -> Mapping[str, list[Proof]]:
-    """Claims that do not hold while the change is under way, and do not refuse it, by check."""
+    """Claims refuted only while the change is under way, without refusing it, by check."""
     proofs_by_check: dict[str, list[Proof]] = {}
     for proof in guarded.broken:
         if not proof.refuses and not proof.lasts:

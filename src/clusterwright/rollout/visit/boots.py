@@ -1,6 +1,6 @@
-"""Nodes that still have to boot: those with files since their last boot that the kernel reads at boot alone.
+"""Nodes still to be booted: those with files that the kernel reads at boot alone, changed since their last boot.
 
-The record has the trees of a node and their times; the node itself reports when it booted and when files came.
+The record has the trees of a node and their times; the node itself reports the times of its last boot and last files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from clusterwright.rollout.consequences import consequences_of
 from clusterwright.rollout.device_history import OK, DeviceEvent
 
 _LIMIT_S = 60
-# When it booted (proc_stat(5)), and when it was last given files, by its own clock.
+# Time of the last boot (proc_stat(5)), and of the last files, by the node's own clock.
 _BOOTED = (
     "sh",
     "-c",
@@ -28,14 +28,14 @@ _BOOTED = (
 
 @dataclass(frozen=True, slots=True)
 class NodeBoot:
-    """When a node booted, and when it was given files last (0: never), in seconds since 1970 by its clock."""
+    """Times of a node's last boot and last files (0: never), in seconds since 1970 by its clock."""
 
     booted: int
     given: int
 
 
 def last_boots(devices: Devices, names: Iterable[str]) -> Mapping[str, NodeBoot | str]:
-    """The last boot of each node, or why it does not say."""
+    """The last boot of each node, or the reason for no answer."""
     answers = devices.run(dict.fromkeys(names, RemoteCommand(_BOOTED, _LIMIT_S)))
     boots: dict[str, NodeBoot | str] = {}
     for name, answer in answers.items():
@@ -49,9 +49,9 @@ def last_boots(devices: Devices, names: Iterable[str]) -> Mapping[str, NodeBoot 
 
 
 def owed_boot(device: Device, events: Sequence[DeviceEvent], store: Store, boot: NodeBoot | None) -> str:
-    """The changes by a boot, "" for none. ``boot`` is None where the node was not asked.
+    """Changes that need a boot, "" for none. ``boot`` is None for a node not queried.
 
-    A node that booted while a rollout gave it files counts as one that booted before them.
+    A node booted while a rollout sent it files counts as booted before them.
     """
     given = [event for event in events if event.result == OK and event.tree]
     if boot is None:
@@ -68,7 +68,7 @@ def owed_boot(device: Device, events: Sequence[DeviceEvent], store: Store, boot:
 
 
 def _read_at_boot(device: Device, store: Store, before: str, after: str) -> str:
-    """The changes between two trees that the next boot alone brings, in words."""
+    """Changes between two trees with an effect at the next boot alone, in words."""
     if before == after:
         return ""
     try:

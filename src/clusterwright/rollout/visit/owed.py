@@ -1,4 +1,4 @@
-"""Debts to the devices of a rack or a pod: exceptions, files, boots, firmware, releases, and checks that fail."""
+"""Open work on the devices of a rack or a pod: exceptions, files, boots, firmware, releases, and failed checks."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from clusterwright.spec.model import SpecException
 
 _SHOWN = 3
 _FIRMWARE = frozenset({"adapter-firmware", "bios"})
-"""The checks of a node that compare firmware with what the spec states."""
+"""Checks of a node comparing firmware with the spec."""
 
 
 class Kind(StrEnum):
-    """The kinds of debts."""
+    """Kinds of open work."""
 
     EXCEPTION = "exception"
     NEW = "new"
@@ -45,7 +45,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """One thing that a device is owed, with its description."""
+    """A piece of open work on a device."""
 
     kind: Kind
     what: str
@@ -53,24 +53,25 @@ class Debt:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """``debts`` by device, in the plan's order; none for one that is owed nothing. ``notes`` name missing answers."""
+    """``debts`` by device, in the plan's order, empty for one without open work. ``notes`` name missing answers."""
 
     debts: Mapping[str, tuple[Debt, ...]]
     notes: tuple[str, ...]
 
     @property
     def is_owed(self) -> bool:
-        """Whether a device is owed something."""
+        """Whether there is open work on any device."""
         return any(self.debts.values())
 
     def with_debt(self, kind: Kind) -> tuple[str, ...]:
-        """The devices that are owed something of this kind."""
-        return tuple(name for name, debts in self.debts.items() if any(debt.kind is kind for debt in debts))
+        """The devices with open work of this kind."""
+        kinds_by_device = {name: {debt.kind for debt in debts} for name, debts in self.debts.items()}
+        return tuple(name for name, kinds in kinds_by_device.items() if kind in kinds)
 
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """Answers of devices, by name; those that were not asked are in none."""
+    """Answers of devices, by name, without devices not queried."""
 
     boots: Mapping[str, NodeBoot | str]
     verdicts: Mapping[str, dict[str, Any] | str]
@@ -87,9 +88,9 @@ def visit(
     devices: Devices | None,
     today: date,
 ) -> Visit:
-    """The debts to each of ``names``. ``prepared`` is an update of them alone, None where none of them is deployed.
+    """Open work on each of ``names``. ``prepared`` is an update of them alone, None if none of them is deployed.
 
-    ``devices`` is None where a directory stands for them. Raises ClusterwrightError.
+    ``devices`` is None for a directory target. Raises ClusterwrightError.
     """
     store = Store(root / "objects")
     entries = list(chain.read(path_of(root)))
@@ -105,7 +106,8 @@ def visit(
             device_debts += _files(device, prepared, store)
         if not isinstance(node_boot, str):
             boot = owed_boot(device, device_events(entries, store, name), store, node_boot)
-            device_debts += [Debt(Kind.BOOT, boot)] if boot else []
+            if boot:
+                device_debts.append(Debt(Kind.BOOT, boot))
         device_debts += _of_answers(plan, device, answers)
         debts[name] = tuple(device_debts)
     return Visit(debts, tuple(_notes(plan, names, devices)))
@@ -126,7 +128,7 @@ def _is_about(item: SpecException, device: Device) -> bool:
 
 
 def _files(device: Device, prepared: Prepared, store: Store) -> Iterator[Debt]:
-    """Files of the spec that it does not have, with their effect while they are applied."""
+    """Files missing on a device, with their effect while they are applied."""
     name = device.name
     if name in prepared.away:
         yield Debt(Kind.FILES, "nothing is sent while it is out of service: it gets what it missed with the next `up`")
@@ -168,7 +170,7 @@ def _ask(plan: Plan, names: Sequence[str], devices: Devices | None) -> _Answers:
 
 
 def _of_answers(plan: Plan, device: Device, asked: _Answers) -> Iterator[Debt]:
-    """Debts by the answers of a device; one that does not answer is owed a look."""
+    """Open work by the answers of a device; a missing answer is open work too."""
     name = device.name
     boot, verdict, release = asked.boots.get(name), asked.verdicts.get(name), asked.releases.get(name)
     if isinstance(boot, str):
@@ -188,8 +190,8 @@ def _notes(plan: Plan, names: Sequence[str], devices: Devices | None) -> Iterato
     nodes = [name for name in names if plan.by_name[name].kind == "node"]
     unasked = [name for name in nodes if devices is None or name not in devices.over_ssh]
     if unasked:
-        why = "a directory stands for devices" if devices is None else "the access file has no address of them"
-        yield f"boots, firmware and checks of {and_more(unasked, _SHOWN)} were not asked: {why}"
+        reason = "a directory stands for devices" if devices is None else "the access file has no address of them"
+        yield f"boots, firmware and checks of {and_more(unasked, _SHOWN)} were not asked: {reason}"
     by_reason: dict[str, list[str]] = {}
     for name, reason in unasked_switches(plan, names, devices):
         by_reason.setdefault(reason, []).append(name)

@@ -1,4 +1,4 @@
-"""The releases that switches run, beside those that the spec states or that their files are written for."""
+"""Running releases of switches, compared with the spec's or with those that their files are written for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from clusterwright.deploy.ansible.query import CommandResult, Devices, RemoteCommand
 from clusterwright.deploy.target import Unreachable
 from clusterwright.facts.reader import Unsupported
-from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.model import Device, Plan, fabric_of
 from clusterwright.spec.hardware.system_releases import numbers
 from clusterwright.spec.hardware.systems import release_of, system_of
 from clusterwright.switches.registry import SYSTEMS
@@ -18,7 +18,7 @@ _LIMIT_S = 30
 
 
 def release_probe(plan: Plan, device: Device) -> ReleaseProbe | Unsupported:
-    """How a switch is asked for its release, or the reason that it is not compared."""
+    """The query for a switch's release, or the reason against comparing it."""
     model = plan.spec.catalogue[device.model]
     system = system_of(model)
     if system is None or (system.releases is None and not system.tells_release):
@@ -29,7 +29,7 @@ def release_probe(plan: Plan, device: Device) -> ReleaseProbe | Unsupported:
 
 
 def unasked_switches(plan: Plan, names: Iterable[str], devices: Devices | None) -> Iterator[tuple[str, str]]:
-    """The switches whose release is not compared, each with the reason."""
+    """Switches with a release not compared, each with the reason."""
     for name in names:
         device = plan.by_name[name]
         if device.kind != "switch":
@@ -37,14 +37,17 @@ def unasked_switches(plan: Plan, names: Iterable[str], devices: Devices | None) 
         probe = release_probe(plan, device)
         if isinstance(probe, Unsupported):
             yield name, probe.reason
-        elif devices is None:
+            continue
+        if devices is None:
             yield name, "a directory stands for devices"
-        elif name not in (devices.over_eapi if probe.is_eapi else devices.over_ssh):
-            yield name, f"the access file has no address for {'eAPI' if probe.is_eapi else 'SSH'}"
+            continue
+        reachable, protocol = (devices.over_eapi, "eAPI") if probe.is_eapi else (devices.over_ssh, "SSH")
+        if name not in reachable:
+            yield name, f"the access file has no address for {protocol}"
 
 
 def running_releases(plan: Plan, names: Iterable[str], devices: Devices) -> Mapping[str, str | Unreachable]:
-    """The release that each switch reports, or why it reports none. Raises ClusterwrightError."""
+    """The reported release of each switch, or the reason for none. Raises ClusterwrightError."""
     over_eapi: dict[tuple[str, ...], list[str]] = {}
     over_ssh: dict[str, RemoteCommand] = {}
     probes: dict[str, ReleaseProbe] = {}
@@ -78,27 +81,24 @@ def _reported(probe: ReleaseProbe, answer: Any) -> str | Unreachable:
 
 
 def owed_release(plan: Plan, device: Device, running: str) -> str:
-    """The difference of a switch's running release from the planned one, "" where it is the planned one.
+    """The difference of a switch's running release from the planned one, "" without a difference.
 
-    A planned release with fewer numbers stands for all that begin with them.
+    A planned release with fewer numbers stands for all releases beginning with them.
     """
     planned = _planned(plan, device)
     if numbers(running)[: len(numbers(planned))] == numbers(planned):
         return ""
-    where = (
-        f"the spec states {planned}"
-        if _stated(plan, device)
-        else f"its files are written for {planned}: the spec states none"
-    )
-    return f"runs {running}, and {where}"
+    if _stated(plan, device):
+        return f"runs {running}, and the spec states {planned}"
+    return f"runs {running}, and its files are written for {planned}: the spec states none"
 
 
 def _stated(plan: Plan, device: Device) -> str | None:
-    """The release of the switch's tier or model; None where neither names one."""
-    fabric = next(fabric for fabric in plan.spec.fabrics if fabric.name == device.fabric)
+    """The release of the switch's tier or model; None if neither names one."""
+    fabric = fabric_of(plan, device.fabric)
     return fabric.tiers[device.tier].release or plan.spec.catalogue[device.model].release
 
 
 def _planned(plan: Plan, device: Device) -> str:
-    """The release that the spec states, or that the switch's files are written for; "" for neither."""
+    """The release of the spec, or else the one of the switch's files; "" for neither."""
     return release_of(plan.spec.catalogue[device.model], _stated(plan, device))
