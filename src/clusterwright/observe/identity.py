@@ -65,7 +65,8 @@ def identify(
     base: dict[int, int] = {}
     taken: set[int] = set()
     renamed: list[int] = []
-    for step in ("name", "guid") if by_name else ("guid", "name"):
+    steps = ("name", "guid") if by_name else ("guid", "name")
+    for step in steps:
         ends = _by_guid(expected, subnet) if step == "guid" else _by_name(expected, subnet, names, domain, taken)
         for index, end in ends.items():
             if index in base or end in taken:

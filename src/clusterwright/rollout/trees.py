@@ -29,12 +29,12 @@ class _Contents:
 
     store: Store
     versions: Versions
-    known: dict[str, bytes] = field(default_factory=dict)
+    by_digest: dict[str, bytes] = field(default_factory=dict)
 
     def read(self, digest: str) -> bytes:
-        content = self.known.get(digest)
+        content = self.by_digest.get(digest)
         if content is None:
-            content = self.known[digest] = self.store.get(digest)
+            content = self.by_digest[digest] = self.store.get(digest)
         return content
 
     def text(self, digest: str) -> str:
@@ -141,7 +141,7 @@ def _files(plan: Plan, name: str, digest: str, contents: _Contents) -> tuple[Fil
     if stored is not None:
         return stored
     tree = tuple(labelled(file, contents.versions) for file in Rendering(plan).of_device(name))
-    contents.known |= {file.sha256: file.content for file in tree}
+    contents.by_digest |= {file.sha256: file.content for file in tree}
     return tuple((file.path, file.kind, file.mode, file.sha256) for file in tree)
 
 

@@ -84,4 +84,4 @@ def _changed_file(old: Artifact, new: Artifact) -> Iterator[str]:
 
 def _length(artifact: Artifact) -> str:
     count = artifact.content.count(b"\n")
-    return f"{count} line{'' if count == 1 else 's'}"
+    return "1 line" if count == 1 else f"{count} lines"

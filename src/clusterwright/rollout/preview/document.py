@@ -24,7 +24,7 @@ def document(preview: Preview, gates: Gates, overrides: Sequence[Override] = ())
         "version": VERSION,
         "cluster": preview.cluster,
         "stacks": list(preview.layers),
-        "known": preview.known,
+        "known": preview.basis,
         "devices": preview.devices,
         "changed": len(preview.changed),
         "refused": bool(unanswered(preview.guarded, overrides)),

@@ -23,7 +23,8 @@ def file_lines(files: Sequence[FileChange], most_files: int, most_lines: int) ->
             yield f"  {file.diff.status} {len(file.also):,} more files of that pattern, the last /{file.also[-1]}"
     count = sum(1 + len(file.also) for file in ordered[most_files:])
     if count:
-        yield f"  … and {count:,} more file{'' if count == 1 else 's'}"
+        noun = "file" if count == 1 else "files"
+        yield f"  … and {count:,} more {noun}"
 
 
 def _shown(diff: FileDiff, most: int) -> Iterator[str]:

@@ -36,7 +36,7 @@ _RENDERED_OTHERWISE = "no value of the spec changed: this program, or a file tha
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """All results about a change. ``known`` is the base of the comparison, in words.
+    """All results about a change. ``basis`` is the base of the comparison, in words.
 
     ``sentences`` and ``spec`` are the changes of the model, empty without a recorded spec. ``devices`` is the number of
     devices of the chosen stacks in the target's reach.
@@ -44,7 +44,7 @@ class Preview:
 
     cluster: str
     layers: tuple[str, ...]
-    known: str
+    basis: str
     devices: int
     spec: tuple[SpecChange, ...]
     sentences: tuple[Sentence, ...]
@@ -98,7 +98,7 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
     plan = change.plan
     deployed = recorded(root, change.every)
     force = in_force(deployed, change.held)
-    before, known = _recorded_plan(store, force, change.held, change.known_plans)
+    before, basis = _recorded_plan(store, force, change.held, change.known_plans)
     # Other stacks than the chosen ones keep the trees of their last complete update.
     kept = force.trees if force is not None else {}
     held = {name: digest for name, digest in kept.items() if name in plan.by_name} | dict(change.held)
@@ -110,12 +110,12 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
     if before is not None:
         meaning = (*sentences(before, plan), *service_sentences(before, plan), *meaning)
     if before is not None and not values and not meaning:
-        others = [name for name in trees.changed if trees.before[name] and kept.get(name) == held.get(name)]
-        known += f"; {_RENDERED_OTHERWISE}" if others else ""
+        unedited = [name for name in trees.changed if trees.before[name] and kept.get(name) == held.get(name)]
+        basis += f"; {_RENDERED_OTHERWISE}" if unedited else ""
     return Preview(
         cluster=plan.name,
         layers=tuple(stack.layer for stack in change.chosen),
-        known=known,
+        basis=basis,
         devices=len(change.wanted),
         spec=values,
         sentences=meaning,

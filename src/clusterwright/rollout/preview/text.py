@@ -44,7 +44,7 @@ def text_lines(
     """Lines of a preview, without line ends; without ``shows_waves`` the caller shows the waves itself."""
     limits = bounds if bounds is not None else Bounds()
     count = len(preview.changed)
-    yield f"{preview.cluster}, {_layers(preview.layers)}: {_of(count, preview.devices)} ({preview.known})"
+    yield f"{preview.cluster}, {_layers(preview.layers)}: {_of(count, preview.devices)} ({preview.basis})"
     yield from _verdict(preview, overrides)
     yield from _spec(preview, limits)
     yield from _cluster_wide(preview, limits)

@@ -22,7 +22,8 @@ def release_probe(plan: Plan, device: Device) -> ReleaseProbe | Unsupported:
     model = plan.spec.catalogue[device.model]
     system = system_of(model)
     if system is None or (system.releases is None and not system.tells_release):
-        return Unsupported(f"no release of {system.title if system is not None else device.model} is known")
+        title = system.title if system is not None else device.model
+        return Unsupported(f"no release of {title} is known")
     if not _planned(plan, device):
         return Unsupported(f"the spec states none of {system.title}, whose files are the same for all")
     return SYSTEMS[system.name].probes.release
