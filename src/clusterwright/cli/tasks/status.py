@@ -62,7 +62,8 @@ def stop(root: Path, *, now: bool) -> int:
     moment = datetime.now(UTC)
     for pid, owner in owners.items():
         if not owner.is_here:
-            raise ClusterwrightError(f"{owner.action} is run by {owner.owner.description(moment)}: stop it on that machine")
+            description = owner.owner.description(moment)
+            raise ClusterwrightError(f"{owner.action} is run by {description}: stop it on that machine")
         try:
             os.kill(pid, signal.SIGTERM)
             if now:
