@@ -144,9 +144,9 @@ def test_files_that_differ_under_the_same_spec_are_told_as_what_they_are(site: S
     site.edit()
     other = Tampered("gpu-p00r00n0", "etc/nccl.conf", "NCCL_", "# By another version.\nNCCL_")
 
-    assert "no value of the spec changed: this program, or a file that" in site.preview(tampered=other).known
+    assert "no value of the spec changed: this program, or a file that" in site.preview(tampered=other).basis
     site.edit(SYSCTL)
-    assert "no value of the spec changed" not in site.preview(tampered=other).known
+    assert "no value of the spec changed" not in site.preview(tampered=other).basis
 
 
 def test_text_that_a_check_cannot_read_is_refused_at_its_place(site: Site) -> None:

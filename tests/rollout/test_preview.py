@@ -99,7 +99,7 @@ def test_the_first_deployment_shows_new_devices_and_no_model_to_compare_with(sit
 
     found = fresh.preview()
 
-    assert found.known == "nothing is deployed yet"
+    assert found.basis == "nothing is deployed yet"
     assert {group.status for kind in found.kinds for group in kind.groups} == {"new"}
     assert not found.guarded.refusals
     assert found.disturbance.is_none
@@ -114,7 +114,7 @@ def test_an_update_that_did_not_end_is_named(site: Site) -> None:
 
     found = later.preview(held=half)
 
-    assert "1 device holds something newer, which an update that did not end gave it" in found.known
+    assert "1 device holds something newer, which an update that did not end gave it" in found.basis
 
 
 def test_a_device_that_differs_from_what_it_was_given_counts_as_drifted(site: Site) -> None:
