@@ -155,7 +155,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.fixture(scope="session")
 def pulumi_on_the_path() -> None:
     """Pulumi from the PATH, or built once; no Go either is a failure that says what to install."""
-    found = subprocess.run([CHECKOUT / "tools/build-pulumi"], capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stderr
-    os.environ["PATH"] = f"{found.stdout.strip()}{os.pathsep}{os.environ['PATH']}"
+    result = subprocess.run([CHECKOUT / "tools/build-pulumi"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    os.environ["PATH"] = f"{result.stdout.strip()}{os.pathsep}{os.environ['PATH']}"
     os.environ.setdefault("CLUSTERWRIGHT_REASON", "a test")  # a change of what runs is asked why

@@ -29,7 +29,7 @@ def plan_with(folder: Path, name: str, overlay: str) -> Plan:
 def nccl_values(plan: Plan) -> dict[str, str]:
     """What NCCL is told on the profile's nodes, where all are told the same."""
     (settings,) = settings_by_node(plan)
-    return {each.name: each.value for each in settings if not each.environment}
+    return {setting.name: setting.value for setting in settings if not setting.environment}
 
 
 # lab-roce as it can be built here: from Debian's mirrors alone, without what only a site has.

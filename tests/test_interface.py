@@ -67,8 +67,8 @@ def test_files_alone_are_proven_as_far_as_they_go(folder: Path) -> None:
     assert verdicts["reachability"].is_proven
     assert verdicts["isolation"].word == "not compared with a matrix"
     spoilt = [
-        Artifact(each.device, each.path, each.content.replace(b"9000", b"1500", 1), each.kind, each.mode)
-        for each in files
+        Artifact(file.device, file.path, file.content.replace(b"9000", b"1500", 1), file.kind, file.mode)
+        for file in files
     ]
     assert any(verdict.is_refuted for verdict in clusterwright.verify(spoilt).values())
     with pytest.raises(ClusterwrightError):

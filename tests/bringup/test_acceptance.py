@@ -87,11 +87,11 @@ def test_commands_name_files_that_the_manager_has(tmp_path: Path) -> None:
         for accepted in acceptance_plans(plan, "s00", AcceptanceLimits()):
             for step in accepted.steps:
                 for command in step.commands:
-                    found = re.findall(r"--node-name-map /(\S+)", command.line)
-                    named |= {(command.where, path) for path in found}
+                    matches = re.findall(r"--node-name-map /(\S+)", command.line)
+                    named |= {(command.where, path) for path in matches}
         assert named
         for host, path in named:
-            assert path in {each.path for each in Rendering(plan).of_device(host)}
+            assert path in {artifact.path for artifact in Rendering(plan).of_device(host)}
 
 
 def test_json_has_every_command(tmp_path: Path) -> None:

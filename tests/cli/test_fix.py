@@ -103,8 +103,8 @@ def test_what_has_one_right_answer_is_amended_and_nothing_else(folder: Path, end
     assert file.read_bytes() == after
     assert fix(after, file) == (after, []), "a second run changes nothing"
     assert run("--diff", "a.yaml", cwd=folder).returncode == 0
-    told = [each for each in lint_path(file).findings if each.code == "CW195"]
-    assert [each.position.line for each in told] == [6, 9]
+    findings = [finding for finding in lint_path(file).findings if finding.code == "CW195"]
+    assert [finding.position.line for finding in findings] == [6, 9]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_an_order_that_somebody_explains_is_not_told(folder: Path) -> None:
     for left_out, told in ((2, True), (0, False)):
         lines = [line for index, line in enumerate(ports) if index != left_out]
         file.write_text("extends: lab.yaml\nflows:\n  - name: boot-firmware\n    ports:\n" + "".join(lines))
-        assert any(each.code == "CW196" for each in lint_path(file).findings) is told
+        assert any(finding.code == "CW196" for finding in lint_path(file).findings) is told
 
 
 def test_an_order_is_accepted_as_every_note_is(folder: Path) -> None:
@@ -141,7 +141,7 @@ def test_an_order_is_accepted_as_every_note_is(folder: Path) -> None:
     text = "extends: lab.yaml\nflows:\n  - name: boot-firmware\n    ports: [547, 69]"
     file.write_text(f"{text}  # clusterwright: ignore[CW196] as the vendor lists them\n")
     result = lint_path(file)
-    assert not [each for each in result.findings if each.code == "CW196"]
+    assert not [finding for finding in result.findings if finding.code == "CW196"]
     assert fix(file.read_bytes(), file)[1] == []
 
 

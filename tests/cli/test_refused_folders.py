@@ -76,10 +76,10 @@ def test_what_is_no_file_of_a_device_is_refused(read_back: Path, plant: Any, why
 )
 def test_a_file_that_is_no_text_leaves_open_what_is_said_of_it_alone(read_back: Path, plant: Any, why: str) -> None:
     plant(read_back)
-    told = answers(str(read_back), "--spec", INFINIBAND, "--check", "isolation", "--check", "ib-managers")
-    assert not told["isolation"]["proven"]
-    assert why in told["isolation"]["answer"]
-    assert told["ib-managers"]["proven"]
+    reply = answers(str(read_back), "--spec", INFINIBAND, "--check", "isolation", "--check", "ib-managers")
+    assert not reply["isolation"]["proven"]
+    assert why in reply["isolation"]["answer"]
+    assert reply["ib-managers"]["proven"]
 
 
 def test_a_file_that_the_manifest_does_not_list_is_refused(rendered: Path, tmp_path: Path) -> None:

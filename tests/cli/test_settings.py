@@ -73,24 +73,24 @@ def test_an_ignored_rule_switches_no_other_off(project: Path) -> None:
     for finding in before.findings:
         settings(project, f'[ignore]\n{finding.code} = "known, and accepted until June"\n')
         after = lint_path(spec)
-        if [each.code for each in after.findings] == ["CW192"]:
+        if [finding.code for finding in after.findings] == ["CW192"]:
             continue
-        assert set(before.findings) - set(after.findings) == {each.finding for each in after.suppressed}
-        assert {each.finding.code for each in after.suppressed} == {finding.code}
+        assert set(before.findings) - set(after.findings) == {suppression.finding for suppression in after.suppressed}
+        assert {suppression.finding.code for suppression in after.suppressed} == {finding.code}
         assert not set(after.findings) - set(before.findings)
-        assert {each.settings for each in after.suppressed} != {""}
+        assert {suppression.settings for suppression in after.suppressed} != {""}
 
 
 def test_a_severity_is_the_projects_and_what_it_does_not_select_is_counted(project: Path) -> None:
     trial = '[severity]\nOURS101 = {severity = "note", reason = "a trial"}\n'
     settings(project, f'rules = ["ours/rules.py"]\nselect = ["CW5"]\n\n{trial}')
     spec = project / "specs/short.yaml"
-    assert [each.severity for each in lint_path(spec).findings] == [Severity.NOTE]
+    assert [finding.severity for finding in lint_path(spec).findings] == [Severity.NOTE]
     assert (lint_paths([spec]).findings, lint_paths([spec]).unselected) == ((), 1)
     assert run(spec, cwd=project).stdout == "no findings in 2 files, 1 not selected\n"
     settings(project, 'select = ["CW5"]\n')
     spec.write_text("extends: lab.yaml\ncolour: red\n")
-    assert [each.code for each in lint_paths([spec]).findings] == ["CW110"], "nothing can be planned: always told"
+    assert [finding.code for finding in lint_paths([spec]).findings] == ["CW110"], "nothing can be planned: always told"
 
 
 def test_settings_that_are_wrong_judge_nothing_and_are_shown_on_their_line(project: Path) -> None:

@@ -48,16 +48,16 @@ def test_every_check_says_in_docs_and_answers_what_only_a_spec_tells() -> None:
 
 
 def test_a_rendered_folder_is_proven_as_its_spec_is(rendered: Path) -> None:
-    found = answers(str(rendered), "--spec", INFINIBAND)
-    assert found.pop("files")["answer"] == "proven"
-    assert found.pop("boot-archives")["answer"] == "proven"  # of a spec none is rendered
-    assert found == answers(INFINIBAND)
+    reply = answers(str(rendered), "--spec", INFINIBAND)
+    assert reply.pop("files")["answer"] == "proven"
+    assert reply.pop("boot-archives")["answer"] == "proven"  # of a spec none is rendered
+    assert reply == answers(INFINIBAND)
 
 
 def test_what_was_read_back_has_no_manifest_and_is_judged_and_says_so(read_back: Path) -> None:
-    found = answers(str(read_back), "--spec", INFINIBAND)
-    assert found["isolation"]["answer"] == found["ib-partitions"]["answer"] == found["files"]["answer"] == "proven"
-    assert "no file was compared with a digest" in found["files"]["notes"][0]
+    reply = answers(str(read_back), "--spec", INFINIBAND)
+    assert reply["isolation"]["answer"] == reply["ib-partitions"]["answer"] == reply["files"]["answer"] == "proven"
+    assert "no file was compared with a digest" in reply["files"]["notes"][0]
 
 
 def test_without_manifest_and_spec_nobody_says_which_files_there_ought_to_be(read_back: Path) -> None:
@@ -68,32 +68,32 @@ def test_without_manifest_and_spec_nobody_says_which_files_there_ought_to_be(rea
 
 def test_a_missing_file_leaves_what_reads_it_unproven_and_is_told(read_back: Path) -> None:
     (read_back / NODE / "etc/nftables.conf").unlink()
-    found = answers(str(read_back), "--spec", INFINIBAND, "--check", "isolation", "--check", "ib-lid-space")
-    assert told(found["files"]) == [f"{NODE}:/etc/nftables.conf: the file is missing, and the spec renders it"]
-    assert not found["isolation"]["proven"]
-    assert found["ib-lid-space"]["proven"], "it reads no filters"
+    reply = answers(str(read_back), "--spec", INFINIBAND, "--check", "isolation", "--check", "ib-lid-space")
+    assert told(reply["files"]) == [f"{NODE}:/etc/nftables.conf: the file is missing, and the spec renders it"]
+    assert not reply["isolation"]["proven"]
+    assert reply["ib-lid-space"]["proven"], "it reads no filters"
 
 
 def test_a_missing_device_is_told_once_and_no_claim_over_it_is_proven(read_back: Path) -> None:
     shutil.rmtree(read_back / NODE)
-    found = answers(str(read_back), "--spec", INFINIBAND, "--check", "isolation", "--check", "encryption")
-    (message,) = told(found["files"])
+    reply = answers(str(read_back), "--spec", INFINIBAND, "--check", "isolation", "--check", "encryption")
+    (message,) = told(reply["files"])
     assert f"{NODE}:/" in message
     assert "nothing of the device is there" in message
-    assert f"not proven, because the folder lacks {NODE}:/" in found["isolation"]["answer"]
-    assert f"not proven, because the folder lacks {NODE}:/" in found["encryption"]["answer"]
+    assert f"not proven, because the folder lacks {NODE}:/" in reply["isolation"]["answer"]
+    assert f"not proven, because the folder lacks {NODE}:/" in reply["encryption"]["answer"]
 
 
 def test_of_an_empty_folder_everything_is_missing(tmp_path: Path) -> None:
-    found = answers(str(tmp_path), "--spec", INFINIBAND, "--check", "ib-managers")
-    assert all("nothing of the device is there" in each for each in told(found["files"]))
+    reply = answers(str(tmp_path), "--spec", INFINIBAND, "--check", "ib-managers")
+    assert all("nothing of the device is there" in each for each in told(reply["files"]))
     assert run(str(tmp_path), "--spec", INFINIBAND).return_value == 1
 
 
 def test_a_device_that_the_spec_has_not_is_told(read_back: Path) -> None:
     shutil.copytree(read_back / NODE, read_back / "stranger")
-    found = answers(str(read_back), "--spec", INFINIBAND)
-    assert any(each.startswith("stranger:/") and each.endswith("no such device") for each in told(found["files"]))
+    reply = answers(str(read_back), "--spec", INFINIBAND)
+    assert any(each.startswith("stranger:/") and each.endswith("no such device") for each in told(reply["files"]))
 
 
 def test_a_file_that_only_an_older_spec_rendered_is_told(rendered: Path, tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_a_file_that_only_an_older_spec_rendered_is_told(rendered: Path, tmp_pat
     manifest["artifacts"].append({**row, "path": "etc/nftables-old.conf"})
     shutil.copy(folder / NODE / row["path"], folder / NODE / "etc/nftables-old.conf")
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    found = answers(str(folder), "--spec", INFINIBAND, "--check", "isolation")
-    assert told(found["files"]) == [f"{NODE}:/etc/nftables-old.conf: the spec renders no such file"]
+    reply = answers(str(folder), "--spec", INFINIBAND, "--check", "isolation")
+    assert told(reply["files"]) == [f"{NODE}:/etc/nftables-old.conf: the spec renders no such file"]
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_exchanged_names_of_switches_are_refuted(read_back: Path, *, spec: bool)
         lines[first], lines[second] = f"{one} {other}", f"{two} {name}"
         path.write_text("\n".join(lines) + "\n")
     arguments = ["--spec", INFINIBAND] if spec else []
-    found = answers(str(read_back), *arguments)
-    assert any(found[check]["counterexamples"] for check in ("ib-cabling", "ib-managers"))
+    reply = answers(str(read_back), *arguments)
+    assert any(reply[check]["counterexamples"] for check in ("ib-cabling", "ib-managers"))
 
 
 def test_lids_that_two_ports_have_are_refuted(read_back: Path) -> None:
@@ -166,8 +166,8 @@ def test_accounts_are_judged_against_the_spec(tmp_path: Path) -> None:
     edit(
         out / "ssw-00/mnt/flash/startup-config", "\nusername ", "\nusername mallory privilege 15 nopassword\nusername "
     )
-    found = answers(str(out), "--spec", ROCE)
-    assert any("ssw-00" in each for each in told(found["isolation"])) or not found["isolation"]["proven"]
+    reply = answers(str(out), "--spec", ROCE)
+    assert any("ssw-00" in each for each in told(reply["isolation"])) or not reply["isolation"]["proven"]
 
 
 def test_a_link_by_which_systemd_wants_a_unit_is_taken_by_its_name(read_back: Path) -> None:
@@ -225,9 +225,9 @@ def test_a_file_that_the_spec_does_not_render_is_not_passed_over(read_back: Path
     file = read_back / NODE / strange
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("flush ruleset\n")
-    found = answers(str(read_back), "--spec", INFINIBAND)
+    reply = answers(str(read_back), "--spec", INFINIBAND)
     for claim in ("isolation", "ib-partitions"):
-        assert f'{NODE}:/{strange}:1: "the whole file: it is none that the spec renders"' in found[claim]["unjudged"]
+        assert f'{NODE}:/{strange}:1: "the whole file: it is none that the spec renders"' in reply[claim]["unjudged"]
 
 
 def test_a_file_that_no_claim_reads_is_missed_all_the_same(read_back: Path) -> None:
@@ -269,5 +269,5 @@ def test_values_in_the_places_of_secrets_are_no_difference(read_back: Path) -> N
     for file in read_back.rglob("*"):
         if file.is_file() and b"<secret" in file.read_bytes():
             file.write_bytes(PLACEHOLDER_IN_BYTES.sub(b"a-value", file.read_bytes()))
-    found = answers(str(read_back), "--spec", INFINIBAND)
-    assert not [name for name, answer in found.items() if "differs from what" in (answer["unjudged"] or "")]
+    reply = answers(str(read_back), "--spec", INFINIBAND)
+    assert not [name for name, answer in reply.items() if "differs from what" in (answer["unjudged"] or "")]

@@ -134,11 +134,11 @@ def test_equal_changes_are_told_once_and_are_the_bytes_that_differ(tmp_path: Pat
     assert groups == config_changes(before, after, {}, workers=1)
     nodes = next(group for group in groups if group.role == "node")
     assert len(nodes.devices) == 16
-    told = [name for group in groups for name in group.devices]
+    names = [name for group in groups for name in group.devices]
     differ = [
         d.name for d in before.devices if Rendering(before).of_device(d.name) != Rendering(after).of_device(d.name)
     ]
-    assert sorted(told) == sorted(differ)
+    assert sorted(names) == sorted(differ)
 
 
 def test_the_text_of_a_grown_lab(tmp_path: Path) -> None:

@@ -52,9 +52,9 @@ def changed(old: str, new: str) -> Edit:
 
 @pytest.mark.parametrize("name", ["lab-roce", "lab-nvue", "lab-sonic"])
 def test_what_is_rendered_is_proven(name: str) -> None:
-    found = FIRST_CONTACT.run(whole(name))
-    assert found.is_proven, (found.unjudged, [str(example) for example in found.counterexamples])
-    assert found.facts[0].value == 29
+    result = FIRST_CONTACT.run(whole(name))
+    assert result.is_proven, (result.unjudged, [str(example) for example in result.counterexamples])
+    assert result.facts[0].value == 29
 
 
 def test_the_server_is_no_boot_server() -> None:
@@ -96,11 +96,11 @@ def test_the_server_is_no_boot_server() -> None:
     ],
 )
 def test_what_another_line_does_is_told_with_its_file(name: str, path: str, edit: Edit | None, message: str) -> None:
-    found = verdict(name, path, edit)
-    assert not found.is_settled
+    result = verdict(name, path, edit)
+    assert not result.is_settled
     if message:
-        assert any(message in str(example) for example in found.counterexamples), [
-            str(e) for e in found.counterexamples
+        assert any(message in str(example) for example in result.counterexamples), [
+            str(e) for e in result.counterexamples
         ]
 
 
@@ -114,9 +114,9 @@ def test_what_another_line_does_is_told_with_its_file(name: str, path: str, edit
     ],
 )
 def test_what_nobody_knows_leaves_the_claim_open(name: str, path: str, edit: Edit) -> None:
-    found = verdict(name, path, edit)
-    assert not found.is_settled
-    assert found.unjudged or found.counterexamples
+    result = verdict(name, path, edit)
+    assert not result.is_settled
+    assert result.unjudged or result.counterexamples
 
 
 @pytest.mark.parametrize("server", ["10.99.240.68", "fd00:1ab:f:5::2"])
@@ -126,5 +126,5 @@ def test_a_management_switch_relays_to_that_server_alone(server: str) -> None:
     text = re.sub(r"helper-address \S+", f"helper-address {server}", tree.text(*place) or "")
     files = {**tree.files, **tree_of(tree.cluster, [Artifact(*place, text.encode(), "eos")]).files}
     isolation = next(check for check in CHECKS if check.name == "isolation")
-    found = isolation.run(replace(tree, files=files)).counterexamples
-    assert any(f"relies on {server} for hosts' leases" in str(example) for example in found)
+    counterexamples = isolation.run(replace(tree, files=files)).counterexamples
+    assert any(f"relies on {server} for hosts' leases" in str(example) for example in counterexamples)

@@ -108,6 +108,10 @@ def test_names_of_nvue_are_those_of_its_ports() -> None:
             for member in own.at("bond", "member").below:
                 assert PORT.fullmatch(member), f"{path}: {name} has {member}"
                 assert member in interfaces, f"{path}: {name} has {member}, which is nowhere"
-        unknown = [each.text for each in KNOWN.unread(text) if re.fullmatch(r"interface / [^/]+", each.text)]
+        unknown = [
+            unread_part.text
+            for unread_part in KNOWN.unread(text)
+            if re.fullmatch(r"interface / [^/]+", unread_part.text)
+        ]
         assert unknown == [], path
-        assert not any(each.text.startswith("words of") for each in KNOWN.unread(text)), path
+        assert not any(unread_part.text.startswith("words of") for unread_part in KNOWN.unread(text)), path

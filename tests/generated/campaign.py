@@ -99,9 +99,9 @@ def judged(case: Case, folder: Path, *, thorough: bool) -> tuple[Case, set[str],
         case, found = mended(case, folder)
         if case.trouble and not any(finding.severity is Severity.ERROR for finding in found):
             later = troubled(case, folder)
-            told = lint_path(later.write(folder)).findings
-            if not any(finding.severity is Severity.ERROR for finding in told):
-                case, found = later, told
+            findings = lint_path(later.write(folder)).findings
+            if not any(finding.severity is Severity.ERROR for finding in findings):
+                case, found = later, findings
             case.write(folder)
         if case.growth and not any(finding.severity is Severity.ERROR for finding in found):
             case, found = grown(case, folder, found)

@@ -37,8 +37,8 @@ def grown(case: Case, folder: Path, found: tuple[Finding, ...]) -> tuple[Case, t
     path = case.write(folder)
     before = allocate(path)
     case = replace(case, allocated=allocation_file(path).read_text())
-    if told := [each for each in lint_path(path).findings if each.code.startswith("CW26")]:
-        raise Failed("growth", f"the file just written: {told[0].code} {told[0].message}")
+    if findings := [finding for finding in lint_path(path).findings if finding.code.startswith("CW26")]:
+        raise Failed("growth", f"the file just written: {findings[0].code} {findings[0].message}")
     for kind, number in case.growth:
         if kind == "a rack left out" and case.grown:
             # One that comes and one that goes between two plans would be the same, by another name.
@@ -65,8 +65,8 @@ def grown(case: Case, folder: Path, found: tuple[Finding, ...]) -> tuple[Case, t
 
 
 def _linted(case: Case, folder: Path) -> tuple[tuple[Finding, ...], list[Finding]]:
-    found = lint_path(case.write(folder)).findings
-    return found, [finding for finding in found if finding.severity is Severity.ERROR]
+    findings = lint_path(case.write(folder)).findings
+    return findings, [finding for finding in findings if finding.severity is Severity.ERROR]
 
 
 def _moved(before: Plan, after: Plan) -> Iterator[str]:
@@ -86,7 +86,9 @@ def _moved(before: Plan, after: Plan) -> Iterator[str]:
             for cable in each.removed
             if {cable.a.device, cable.b.device} <= after.by_name.keys() and (cable.a.device, cable.a.port) not in to_new
         )
-    yield from (f"{each.device} {each.port} from {each.before} to {each.after}" for each in changes.addresses)
+    yield from (
+        f"{address.device} {address.port} from {address.before} to {address.after}" for address in changes.addresses
+    )
     kept, racks = {"asn", "loopback", "guid", "rack"}, {device.rack for device in after.devices}
     yield from (
         f"{each.field} of {each.device} from {each.before} to {each.after}"
@@ -101,7 +103,7 @@ def _change(case: Case, kind: str, number: int, plan: Plan) -> bool:
     parts = [part for part in (case.cluster, case.base) if part is not None]
     groups = [group for part in reversed(parts) for group in part.get("nodes", ()) if "model" in group]
     group = groups[number % len(groups)]
-    storage = next((each for each in groups if each["role"] == "storage"), None)
+    storage = next((group for group in groups if group["role"] == "storage"), None)
     if kind == "nodes" or (kind == "storage servers" and storage is not None):
         _count(parts, (storage if kind == "storage servers" and storage is not None else group)["name"], number % 5 + 1)
     elif kind == "switches":

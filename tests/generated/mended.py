@@ -29,11 +29,11 @@ _TIER = re.compile(r"fabrics\[([^]]+)\]\.tiers\[([^]]+)\]")
 def mended(case: Case, folder: Path) -> tuple[Case, tuple[Finding, ...]]:
     """The case after at most ROUNDS answers of lint were followed, and what lint then finds; written to ``folder``."""
     for _ in range(ROUNDS):
-        found = lint_path(case.write(folder)).findings
-        errors = [finding for finding in found if finding.severity is Severity.ERROR]
+        findings = lint_path(case.write(folder)).findings
+        errors = [finding for finding in findings if finding.severity is Severity.ERROR]
         better = _followed(case, errors, folder) if errors else None
         if better is None:
-            return case, found
+            return case, findings
         case = better
     return case, lint_path(case.write(folder)).findings
 
@@ -54,7 +54,7 @@ def troubled(case: Case, folder: Path) -> Case:
             where = {"group": plan.groups[number % len(plan.groups)].name, "state": "out-of-service"}
         else:
             where = {"device": device, "state": kind}
-        if not any(each.items() >= {"device": where.get("device")}.items() for each in exceptions):
+        if not any(exception.items() >= {"device": where.get("device")}.items() for exception in exceptions):
             exceptions.append({**where, "reason": "generated"})
     return case.changed(exceptions=exceptions)
 
@@ -93,9 +93,9 @@ def _mend(spec: Data, error: Finding) -> bool:
         return _OF_A_SECTION[error.code](spec, error)
     if error.code in {"CW247", "CW513"}:
         return _mend_flow(spec, error)
-    found = _TIER.match(error.path or "")
-    fabric = next((each for each in spec.get("fabrics", ()) if found and each["name"] == found[1]), None)
-    tier = next((each for each in fabric["tiers"] if found and each["role"] == found[2]), None) if fabric else None
+    match = _TIER.match(error.path or "")
+    fabric = next((each for each in spec.get("fabrics", ()) if match and each["name"] == match[1]), None)
+    tier = next((each for each in fabric["tiers"] if match and each["role"] == match[2]), None) if fabric else None
     if tier is None:
         return False
     if error.code == "CW201" and (error.path or "").endswith("up.links") and tier["up"]["links"] > 1:

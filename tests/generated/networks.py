@@ -98,7 +98,7 @@ def tiers(
         if below is not None and chance(draw, 85):
             count = min(count, below.links)
         top = at == len(places) - 1
-        single = bonded and any(_home(each, places) == place for each in attached)
+        single = bonded and any(_home(attachment, places) == place for attachment in attached)
         if single:
             count = 1
         own = system if (top if system == "eos" else at == 0) else ""
@@ -132,18 +132,20 @@ def _loads(
     """Links from below that one plane of one instance of the tier at ``places[-1]`` gets, by their speed."""
     place = places[-1]
     loads: dict[int, int] = {}
-    for each in attached:
-        home = _home(each, places)
-        nodes = each.nodes_in(place)
+    for attachment in attached:
+        home = _home(attachment, places)
+        nodes = attachment.nodes_in(place)
         if home != place or places.index(home) != len(places) - 1 or nodes is None:
             continue
-        share = nodes * each.count if planes == 1 or join == "position" else nodes * -(-each.count // planes)
-        before = loads.get(each.speed_gbps, 0)
-        loads[each.speed_gbps] = before + share if place == "cluster" else max(before, share)
+        share = (
+            nodes * attachment.count if planes == 1 or join == "position" else nodes * -(-attachment.count // planes)
+        )
+        before = loads.get(attachment.speed_gbps, 0)
+        loads[attachment.speed_gbps] = before + share if place == "cluster" else max(before, share)
     if below is not None:
         around = []
-        for each in attached:
-            inner, outer = each.instances_of(below.place), each.instances_of(place)
+        for attachment in attached:
+            inner, outer = attachment.instances_of(below.place), attachment.instances_of(place)
             if inner and outer:
                 around.append(-(-inner // outer) if below.place != place else 1)
         lowers = (
@@ -154,7 +156,7 @@ def _loads(
         elif join == "position":
             lowers //= below.count
         loads[below.speed_gbps] = loads.get(below.speed_gbps, 0) + max(1, lowers) * below.links
-    return loads or {min(each.speed_gbps for each in attached): 1}
+    return loads or {min(attachment.speed_gbps for attachment in attached): 1}
 
 
 def _model(
@@ -240,7 +242,8 @@ def ethernet(
         "technology": technology,
         "mtu": draw(st.sampled_from([9000, 9000, 9214, 4200] if technology == "roce" else [9000, 1500, 9214])),
         "attach": [
-            {"nodes": each.group["name"], "nics": each.nics, **(bond if each.count > 1 else {})} for each in attached
+            {"nodes": attachment.group["name"], "nics": attachment.nics, **(bond if attachment.count > 1 else {})}
+            for attachment in attached
         ],
         "tiers": draw(tiers(name, technology, attached, number, system, bonded=bonded)),
         "addressing": draw(addressing(number, version, shared=bonded)),
@@ -285,7 +288,7 @@ def infiniband(draw: st.DrawFn, name: str, number: int, attached: Sequence[Attac
         "name": name,
         "technology": "infiniband",
         "mtu": draw(st.sampled_from([4096, 4096, 2048])),
-        "attach": [{"nodes": each.group["name"], "nics": each.nics} for each in attached],
+        "attach": [{"nodes": attachment.group["name"], "nics": attachment.nics} for attachment in attached],
         "tiers": draw(tiers(name, "infiniband", attached, number)),
         "subnet_manager": manager,
     }

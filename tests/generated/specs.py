@@ -175,12 +175,12 @@ def _fabrics(
         found.append(draw(ethernet("backend", 1, "roce", served[: 1 if chance(draw, 20) else None], system)))
     if backend == "infiniband":
         hosts = [Attached(group, "fabric") for group in others if group["name"] == "fabric-managers"]
-        managers = [each.group["name"] for each in hosts] or ["compute"]
+        managers = [host.group["name"] for host in hosts] or ["compute"]
         found.append(draw(infiniband("backend", 1, served, managers)))
         if hosts:
             # Machines with few NICs stand in racks of their own, and take ports that are free.
             to = {"to": found[-1]["tiers"][0]["role"]} if chance(draw, 70) else {}
-            found[-1]["attach"] += [{"nodes": each.group["name"], "nics": each.nics, **to} for each in hosts]
+            found[-1]["attach"] += [{"nodes": host.group["name"], "nics": host.nics, **to} for host in hosts]
     if frontend:
         everybody = [Attached(group, "frontend") for group in [*compute, *others]]
         technology = "roce" if rare not in {"bonds", "borders"} and chance(draw, 15) else "ethernet"

@@ -218,7 +218,7 @@ def planned(tmp_path: Path, base: str, text: str) -> Plan:
 
 
 def verdict(plan: Plan, name: str) -> Verdict | None:
-    check = next(each for each in CHECKS if each.name == name)
+    check = next(check for check in CHECKS if check.name == name)
     tree = tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), Declaration(plan))
     return check.run(tree) if check.applies(tree) else None
 
@@ -229,9 +229,9 @@ def test_a_mode_named_for_a_side_decides_how_many_lanes_its_ports_have(tmp_path:
         file.content.decode() for file in Rendering(plan).of_device("ssw-00") if file.path.endswith("startup-config")
     )
     assert "speed 100g-4" in text
-    found = verdict(plan, "ethernet-links")
-    assert found is not None
-    assert found.is_proven, found.counterexamples[:1]
+    result = verdict(plan, "ethernet-links")
+    assert result is not None
+    assert result.is_proven, result.counterexamples[:1]
 
 
 def test_a_port_that_shares_its_cage_takes_its_own_lanes_on_fboss() -> None:
@@ -241,15 +241,15 @@ def test_a_port_that_shares_its_cage_takes_its_own_lanes_on_fboss() -> None:
 
 @pytest.mark.parametrize("name", ["reachability", "valley-free", "ethernet-bisection"])
 def test_the_spec_says_which_tier_is_lowest_and_not_where_most_hosts_are(tmp_path: Path, name: str) -> None:
-    found = verdict(planned(tmp_path, "lab-roce", MORE_HOSTS_ABOVE), name)
-    assert found is not None
-    assert not found.is_refuted, found.counterexamples[:1]
+    result = verdict(planned(tmp_path, "lab-roce", MORE_HOSTS_ABOVE), name)
+    assert result is not None
+    assert not result.is_refuted, result.counterexamples[:1]
 
 
 def test_nodes_without_the_nccl_profile_are_not_asked_for_it(tmp_path: Path) -> None:
-    found = verdict(planned(tmp_path, "lab-roce", TWO_KINDS_OF_NODES), "qos")
-    assert found is not None
-    assert not found.is_refuted, found.counterexamples[:1]
+    result = verdict(planned(tmp_path, "lab-roce", TWO_KINDS_OF_NODES), "qos")
+    assert result is not None
+    assert not result.is_refuted, result.counterexamples[:1]
 
 
 @pytest.mark.parametrize("overlay", [WITHOUT_RAILS, ONE_LEAF_FOR_ALL_RAILS])
@@ -258,12 +258,12 @@ def test_a_fabric_that_is_not_joined_by_rail_has_no_rails_to_keep_pure(
     tmp_path: Path, overlay: str, *, has_spec: bool
 ) -> None:
     plan = planned(tmp_path, "lab-ib", overlay)
-    check = next(each for each in CHECKS if each.name == "ib-rail-purity")
+    check = next(check for check in CHECKS if check.name == "ib-rail-purity")
     tree = tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), Declaration(plan) if has_spec else None)
-    found = check.run(tree)
+    result = check.run(tree)
     assert check.applies(tree)
-    assert found.word == "nothing to prove: no adapters of several rails on leaves for one each"
-    assert not found.facts
+    assert result.word == "nothing to prove: no adapters of several rails on leaves for one each"
+    assert not result.facts
 
 
 def test_the_usual_subnet_prefix_can_be_written(tmp_path: Path) -> None:
@@ -277,33 +277,33 @@ def test_the_usual_subnet_prefix_can_be_written(tmp_path: Path) -> None:
 def test_nodes_without_a_flow_have_a_route_to_their_fabric_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "quiet.yaml").write_text(NO_FLOW_BETWEEN)
     assert not lint_path(tmp_path / "quiet.yaml").errors
-    found = verdict(build_plan(load_spec(tmp_path / "quiet.yaml")), "reachability")
-    assert found is not None
-    assert not found.is_refuted, found.counterexamples[:1]
+    result = verdict(build_plan(load_spec(tmp_path / "quiet.yaml")), "reachability")
+    assert result is not None
+    assert not result.is_refuted, result.counterexamples[:1]
 
 
 @pytest.mark.parametrize("state", ["drained", "out-of-service"])
 def test_a_plane_without_its_upper_switch_is_no_way_for_its_nics(tmp_path: Path, state: str) -> None:
     plan = plan_with(tmp_path, "lab-roce", TWO_PLANES + PLANE_STATES.replace("STATE", state))
-    (told,) = lint_path(tmp_path / "overlay.yaml").errors
-    assert told.code == "CW240"
-    assert "gpu-p00r00n0 be0 (at rtsw-p00r00-00) to gpu-p00r01n0 be0 (at rtsw-p00r01-00)" in told.message
-    found = verdict(plan, "reachability")
-    assert found is not None
-    assert "gpu-p00r00n0 be0 (at rtsw-p00r00-00) does not reach" in found.counterexamples[0].message
+    (error,) = lint_path(tmp_path / "overlay.yaml").errors
+    assert error.code == "CW240"
+    assert "gpu-p00r00n0 be0 (at rtsw-p00r00-00) to gpu-p00r01n0 be0 (at rtsw-p00r01-00)" in error.message
+    result = verdict(plan, "reachability")
+    assert result is not None
+    assert "gpu-p00r00n0 be0 (at rtsw-p00r00-00) does not reach" in result.counterexamples[0].message
 
 
 def test_two_switches_of_a_group_that_meet_nowhere_above_are_refused(tmp_path: Path) -> None:
     plan_with(tmp_path, "lab-roce", DISJOINT_UPLINKS)
-    (told,) = lint_path(tmp_path / "overlay.yaml").errors
-    assert told.code == "CW214"
-    assert "2 uplinks of each leaf reach 2 of 5 spine switches" in told.message
+    (error,) = lint_path(tmp_path / "overlay.yaml").errors
+    assert error.code == "CW214"
+    assert "2 uplinks of each leaf reach 2 of 5 spine switches" in error.message
 
 
 def test_a_promise_is_for_all_planes_of_a_fabric_together(tmp_path: Path) -> None:
-    found = verdict(planned(tmp_path, "lab-roce", TWO_PLANES + UPLINK_OF_A_PLANE), "ethernet-bisection")
-    assert found is not None
-    assert found.is_proven, found.counterexamples[:1]
+    result = verdict(planned(tmp_path, "lab-roce", TWO_PLANES + UPLINK_OF_A_PLANE), "ethernet-bisection")
+    assert result is not None
+    assert result.is_proven, result.counterexamples[:1]
 
 
 @pytest.mark.parametrize(
@@ -325,10 +325,10 @@ def test_what_exceptions_leave_of_a_promise_is_the_same_to_lint_and_to_the_proof
 ) -> None:
     text = f'exceptions:\n  - {{{exception}, reason: "line card swap"}}\n'
     plan = plan_with(tmp_path, "lab-roce", text)
-    told = [found.message for found in lint_path(tmp_path / "overlay.yaml").findings if found.code == "CW245"]
+    messages = [found.message for found in lint_path(tmp_path / "overlay.yaml").findings if found.code == "CW245"]
     found = verdict(plan, "ethernet-bisection")
     assert found is not None
-    assert len(found.counterexamples) == len(told), (told, found.counterexamples)
+    assert len(found.counterexamples) == len(messages), (messages, found.counterexamples)
 
 
 @pytest.mark.parametrize("has_spec", [True, False])
@@ -336,17 +336,17 @@ def test_roles_with_a_dash_are_tiers_of_their_own(tmp_path: Path, *, has_spec: b
     text = (folder("inventory") / "lab-roce.yaml").read_text()
     (tmp_path / "dash.yaml").write_text(text.replace("rtsw", "gpu-rtsw").replace("ctsw", "gpu-ctsw"))
     plan = build_plan(load_spec(tmp_path / "dash.yaml"))
-    check = next(each for each in CHECKS if each.name == "ethernet-bisection")
+    check = next(check for check in CHECKS if check.name == "ethernet-bisection")
     tree = tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), Declaration(plan) if has_spec else None)
-    found = check.run(tree)
-    assert not found.is_refuted, found.counterexamples[:1]
-    assert "gpu-rtsw-gpu-ctsw-atsw: gpu-rtsw oversubscription" in {fact.name for fact in found.facts}
+    result = check.run(tree)
+    assert not result.is_refuted, result.counterexamples[:1]
+    assert "gpu-rtsw-gpu-ctsw-atsw: gpu-rtsw oversubscription" in {fact.name for fact in result.facts}
 
 
 def test_nics_at_a_switch_out_of_service_are_not_held_to_what_it_marks(tmp_path: Path) -> None:
-    found = verdict(planned(tmp_path, "lab-roce", MARKING_AND_A_LOST_RACK_SWITCH), "qos")
-    assert found is not None
-    assert not found.is_refuted, found.counterexamples[:1]
+    result = verdict(planned(tmp_path, "lab-roce", MARKING_AND_A_LOST_RACK_SWITCH), "qos")
+    assert result is not None
+    assert not result.is_refuted, result.counterexamples[:1]
 
 
 def test_bfd_watches_what_no_group_shares_with_a_system_without_it(tmp_path: Path) -> None:
@@ -355,9 +355,9 @@ def test_bfd_watches_what_no_group_shares_with_a_system_without_it(tmp_path: Pat
     file.write_text(of_pods(PAST_A_TIER))
     assert not (errors := lint_path(file).errors), errors[0].message
     plan = build_plan(load_spec(file))
-    found = verdict(plan, "bgp-sessions")
-    assert found is not None
-    assert found.is_proven, found.counterexamples[:1]
+    result = verdict(plan, "bgp-sessions")
+    assert result is not None
+    assert result.is_proven, result.counterexamples[:1]
     watched = {
         (session.neighbour.split("-")[0], session.bfd)
         for device in plan.devices
@@ -384,11 +384,11 @@ def test_an_exception_that_leaves_two_pieces_is_told_though_nodes_have_a_port_in
     file = tmp_path / "cluster.yaml"
     gone = "exceptions:\n  - {group: p00, state: out-of-service, reason: move}\n"
     file.write_text(of_pods(UNDER_THE_TIER_ABOVE.replace("length_m: 9", "length_m: 2")) + gone)
-    (told,) = lint_path(file).errors
-    assert told.code == "CW240"
-    found = verdict(build_plan(load_spec(file)), "reachability")
-    assert found is not None
-    assert found.is_refuted
+    (error,) = lint_path(file).errors
+    assert error.code == "CW240"
+    result = verdict(build_plan(load_spec(file)), "reachability")
+    assert result is not None
+    assert result.is_refuted
 
 
 def test_devices_on_top_are_beside_each_other_though_none_is_attached_below() -> None:

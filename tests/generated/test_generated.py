@@ -81,8 +81,8 @@ def test_what_lints_clean_works_everywhere_and_is_not_refuted(tmp_path: Path) ->
         check=False,
     )
     assert done.returncode == 0, f"the first specs are in {tmp_path}:\n{done.stdout}{done.stderr}"
-    found = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
-    assert found["drawn"] == EXAMPLES
-    assert found["clean"] >= LEAST_CLEAN * EXAMPLES, done.stdout
-    lacking = {name: least for name, least in LEAST.items() if found["features"].get(name, 0) < least}
+    document = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
+    assert document["drawn"] == EXAMPLES
+    assert document["clean"] >= LEAST_CLEAN * EXAMPLES, done.stdout
+    lacking = {name: least for name, least in LEAST.items() if document["features"].get(name, 0) < least}
     assert not lacking, f"fewer clean specs than these have it: {lacking}; {done.stdout}"

@@ -67,7 +67,9 @@ def plan_of_model(folder: Path, gpus: str, driver: str, pcie: str = "", more: st
 
 def files_of(plan: Plan, device: str) -> dict[str, str]:
     """The texts of a device's files."""
-    return {each.path: each.content.decode("utf-8", "replace") for each in Rendering(plan).of_device(device)}
+    return {
+        artifact.path: artifact.content.decode("utf-8", "replace") for artifact in Rendering(plan).of_device(device)
+    }
 
 
 def codes_of(folder: Path) -> list[str]:
@@ -102,8 +104,8 @@ def test_nodes_of_amd_get_programs_of_amd(tmp_path: Path) -> None:
     texts = {path: text for path, text in {**node, **controller}.items() if not path.startswith("srv/")}
     # A module that is never loaded anywhere, the checks of all vendors, and what the check calls a name.
     elsewhere = {"etc/modprobe.d/90-encryption.conf", "etc/clusterwright/health.json"}
-    found = {path for path, text in texts.items() if re.search("nvidia|nvml", text, re.IGNORECASE)}
-    assert {path for path in found if not texts[path].startswith("PK")} <= elsewhere
+    paths = {path for path, text in texts.items() if re.search("nvidia|nvml", text, re.IGNORECASE)}
+    assert {path for path in paths if not texts[path].startswith("PK")} <= elsewhere
     assert "File=/dev/dri/renderD[128-135]" in controller["etc/slurm/gres.conf"]
     assert json.loads(node["etc/clusterwright/health.json"])["gpus"]["asked_by"] == "amdgpu"
     # RCCL reads /etc/nccl.conf where it is told to, and NVIDIA's form of a topology never.

@@ -32,7 +32,9 @@ NODE, CONTROLLER = "gpu-s00r00n0", "svc-v00n0"
 def rendered(folder: Path, device: str, *keys: str) -> tuple[dict[str, str], set[str]]:
     """The texts of a device's files, and the packages of the image, where the image of lab-ib has ``keys``."""
     plan = plan_with(folder, "lab-ib", "images:\n  - name: training\n" + "".join(keys))
-    files = {each.path: each.content.decode("utf-8", "replace") for each in Rendering(plan).of_device(device)}
+    files = {
+        artifact.path: artifact.content.decode("utf-8", "replace") for artifact in Rendering(plan).of_device(device)
+    }
     image = plan.spec.image("training")
     distribution = distribution_of(image.distribution) if image is not None else None
     assert image is not None
@@ -83,8 +85,8 @@ def test_enroot_has_its_folders_and_slurm_its_plugin(tmp_path: Path) -> None:
     # enroot reads a name and the shell's words after it.
     settings = dict(re.findall(r"(?m)^(ENROOT_\w+) (.*)$", files["etc/enroot/enroot.conf"]))
     echo = f"echo {settings['ENROOT_DATA_PATH']}"
-    said = subprocess.run(["sh", "-c", echo], capture_output=True, text=True, check=True)
-    assert said.stdout == f"/scratch/enroot/data-{os.getuid()}\n"
+    result = subprocess.run(["sh", "-c", echo], capture_output=True, text=True, check=True)
+    assert result.stdout == f"/scratch/enroot/data-{os.getuid()}\n"
     controller, _ = rendered(tmp_path, CONTROLLER, *keys)
     assert controller["etc/slurm/plugstack.conf"].splitlines()[1].startswith("optional spank_pyxis.so ")
 

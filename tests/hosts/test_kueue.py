@@ -34,9 +34,9 @@ LABEL = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z
 
 def _labels(plan: Plan, node: str) -> dict[str, str]:
     (artifact,) = kueue.render(plan, plan.by_name[node])
-    found = re.search(r'^KUBELET_EXTRA_ARGS="--node-labels=(.*)"$', artifact.content.decode(), re.M)
-    assert found is not None
-    return dict(pair.split("=") for pair in found[1].split(","))
+    match = re.search(r'^KUBELET_EXTRA_ARGS="--node-labels=(.*)"$', artifact.content.decode(), re.M)
+    assert match is not None
+    return dict(pair.split("=") for pair in match[1].split(","))
 
 
 @pytest.mark.parametrize("name", ["lab-roce", "roce-24k"])
@@ -87,7 +87,7 @@ def test_where_kueue_places_jobs_alone_nothing_of_slurm_is_rendered() -> None:
     assert not lint_document(document).findings
     alone, beside = build_plan(load_spec_document(document)), plan_of("lab-roce")
 
-    files = {(each.device, each.path): each.kind for each in Rendering(alone).of_devices()}
+    files = {(artifact.device, artifact.path): artifact.kind for artifact in Rendering(alone).of_devices()}
 
     assert "kueue" in files.values()
     assert not {path for (_, path), kind in files.items() if kind == "slurm" or "slurm" in path}
@@ -105,7 +105,7 @@ def _packages(plan: Plan) -> list[str]:
 def test_a_pod_sees_its_devices_its_memory_and_the_node_s_network() -> None:
     plan = plan_of("lab-roce")
     controller = next(device for device in plan.devices if device.role == "service")
-    files = {each.path: each.content for each in kueue.render(plan, controller)}
+    files = {artifact.path: artifact.content for artifact in kueue.render(plan, controller)}
     pod = yaml.safe_load(files["etc/kueue/pod.yaml"])["spec"]
     assert pod["hostNetwork"] is True
     assert pod["dnsPolicy"] == "ClusterFirstWithHostNet"
@@ -154,7 +154,7 @@ def test_a_pod_in_the_node_s_network_reaches_the_api_server_through_the_rendered
     scheduler = f"scheduler: {{kueue: {kueue_of}}}\n"
     flow = "{name: api, from: compute, to: services, protocol: tcp, ports: [6443], reason: kubelets, owner: scheduling}"
     plan = plan_with(tmp_path, "lab-roce", f"{scheduler}flows: [{flow}]\n")
-    files = {each.path: each.content for each in Rendering(plan).of_device("gpu-p00r00n0")}
+    files = {artifact.path: artifact.content for artifact in Rendering(plan).of_device("gpu-p00r00n0")}
     for name, path in (("filter", "etc/nftables.conf"), ("settings", "etc/sysctl.d/90-clusterwright.conf")):
         (tmp_path / name).write_bytes(files[path])
     ends = {}

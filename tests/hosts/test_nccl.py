@@ -286,11 +286,13 @@ def test_slurm_s_tasks_keep_what_their_job_has_set(tmp_path: Path) -> None:
     env = {"SLURM_JOB_ID": "7", "PATH": "/usr/bin:/bin", "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "99"}
     done = subprocess.run(["sh", "-c", prolog], env=env, capture_output=True, text=True, check=True)
     said = _said(done.stdout)
-    assert said.keys() == {each.name for each in job_environment(plan, "compute")} - {
+    assert said.keys() == {setting.name for setting in job_environment(plan, "compute")} - {
         "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC"
     }
     assert said["TORCH_FR_DUMP_TEMP_FILE"] == f"{tmp_path}/job-7/rank_"
-    controller = {each.path: each.content.decode() for each in slurm.WRITER.render(plan, plan.by_name["svc-v00n0"])}
+    controller = {
+        artifact.path: artifact.content.decode() for artifact in slurm.WRITER.render(plan, plan.by_name["svc-v00n0"])
+    }
     assert f"\nTaskProlog={TASK_ENVIRONMENT}\n" in controller["etc/slurm/slurm.conf"]
 
 
@@ -302,7 +304,7 @@ def test_containers_and_pods_find_it_too(tmp_path: Path) -> None:
 """
     plan = plan_with(tmp_path, "lab-roce", overlay)
     files = _files(plan)
-    wanted = {each.name: each.value for each in job_environment(plan, "compute") if not each.file_of_job}
+    wanted = {setting.name: setting.value for setting in job_environment(plan, "compute") if not setting.file_of_job}
     podman = tomllib.loads(files["etc/containers/containers.conf.d/91-clusterwright-nccl.conf"])["containers"]
     assert {key: value for key, _, value in (each.partition("=") for each in podman["env"]) if key != "PATH"} == wanted
     assert "/etc/nccl.conf:/etc/nccl.conf:ro" in podman["volumes"]
@@ -310,7 +312,7 @@ def test_containers_and_pods_find_it_too(tmp_path: Path) -> None:
     assert dict(line.split("=", 1) for line in lines) == wanted
     mounts = files["etc/enroot/mounts.d/50-clusterwright-nccl.fstab"].splitlines()
     assert mounts[0] == "/etc/nccl.conf /etc/nccl.conf none x-create=file,bind,ro,nosuid,nodev,noexec,nofail,silent"
-    objects = {each.path: each.content for each in kueue.render(plan, plan.by_name["svc-v00n0"])}
+    objects = {artifact.path: artifact.content for artifact in kueue.render(plan, plan.by_name["svc-v00n0"])}
     assert yaml.safe_load(objects["etc/kueue/nccl.yaml"])["data"] == wanted
     pod = yaml.safe_load(objects["etc/kueue/pod.yaml"])["spec"]
     (container,) = pod["containers"]

@@ -33,9 +33,9 @@ def test_a_variable_names_the_line_that_it_follows_from() -> None:
 
 
 def test_all_are_there_for_programs_too() -> None:
-    found = json.loads(_run(LAB, "--format", "json"))
-    (settings,) = found["nodes"].values()
-    by_name = {each["name"]: each for each in settings}
+    document = json.loads(_run(LAB, "--format", "json"))
+    (settings,) = document["nodes"].values()
+    by_name = {setting["name"]: setting for setting in settings}
     assert by_name["NCCL_CROSS_NIC"]["reason"].startswith("all adapters of a node end at one switch")
     assert by_name["TORCH_FR_BUFFER_SIZE"]["written_to"] == "environment"
     assert _run(LAB).count("\n\n") == len(by_name)

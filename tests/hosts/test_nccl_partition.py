@@ -27,7 +27,11 @@ NODE = "gpu-s00r00n0"
 
 def texts_of(plan: Plan) -> dict[str, str]:
     wanted = (*PARTS, SCRIPT, "etc/systemd/system/nccl-partition.service")
-    found = {each.path: each.content.decode() for each in Rendering(plan).of_device(NODE) if each.path in wanted}
+    found = {
+        artifact.path: artifact.content.decode()
+        for artifact in Rendering(plan).of_device(NODE)
+        if artifact.path in wanted
+    }
     assert set(found) == set(wanted)
     return found
 
@@ -106,6 +110,6 @@ def test_a_subnet_manager_that_comes_later_is_waited_for(tmp_path: Path) -> None
 
 def test_an_index_by_hand_is_left_to_who_wrote_it(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-ib", "nccl: {variables: {NCCL_IB_PKEY: '1'}}\n")
-    files = {each.path: each.content for each in Rendering(plan).of_device(NODE)}
+    files = {artifact.path: artifact.content for artifact in Rendering(plan).of_device(NODE)}
     assert b"NCCL_IB_PKEY=1\n" in files["etc/nccl.conf"]
     assert SCRIPT not in files

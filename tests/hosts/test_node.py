@@ -223,7 +223,7 @@ def test_the_classes_are_set_after_the_connection_manager_and_again_after_a_rese
 def test_dscps_outside_a_class_have_the_number_of_the_default_class() -> None:
     fabric = plan_of("roce-24k").spec.fabric("backend")
     assert fabric is not None
-    named = {dscp for each in fabric.classes for dscp in each.dscp}
+    named = {dscp for traffic_class in fabric.classes for dscp in traffic_class.dscp}
     assert dscp_moves(fabric)[0] == tuple(dscp for dscp in range(8, 64) if dscp not in named)
 
 
@@ -231,10 +231,10 @@ def test_dscps_outside_a_class_have_the_number_of_the_default_class() -> None:
     "mountpoint", ["/home", "/mnt/tectonic", "/mnt/with-dash", "/srv/.hidden", "/.top", "/a b", "/é"]
 )
 def test_mount_units_are_named_as_systemd_does(mountpoint: str) -> None:
-    said = subprocess.run(
+    result = subprocess.run(
         ["systemd-escape", "--path", "--suffix=mount", mountpoint], check=True, capture_output=True, text=True
     )
-    assert unit_name(mountpoint) == said.stdout.strip()
+    assert unit_name(mountpoint) == result.stdout.strip()
 
 
 @pytest.mark.parametrize(("name", "node"), [("lab-roce", "gpu-p00r00n0"), ("lab-ib", "gpu-s00r00n0")])

@@ -41,7 +41,7 @@ PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEI\n-----END PRIVATE KEY-
 
 def _samples(plan: Plan) -> dict[str, tuple[Artifact, ...]]:
     """The files of the first machine with an image of each node group."""
-    first = {each.node_group: each for each in reversed(plan.devices) if is_managed(each)}
+    first = {device.node_group: device for device in reversed(plan.devices) if is_managed(device)}
     return {group: tuple(Rendering(plan).of_device(each.name)) for group, each in first.items()}
 
 
@@ -49,15 +49,15 @@ def _samples(plan: Plan) -> dict[str, tuple[Artifact, ...]]:
 def test_every_key_that_a_node_reads_is_brought_by_somebody(spec: str) -> None:
     plan = plan_of(spec)
     for group, files in _samples(plan).items():
-        known = {each.file: brought(plan.spec, each) for each in credentials_of(plan.spec, group)}
+        known = {credential.file: brought(plan.spec, credential) for credential in credentials_of(plan.spec, group)}
         assert None not in known.values()
-        own = {f"/{each.path}" for each in files}
+        own = {f"/{file.path}" for file in files}
         read = {
             found[0]
-            for each in files
-            if each.kind
+            for file in files
+            if file.kind
             not in ("boot", "boot-archives", receptor.KIND)  # what others read, and the mesh that deployments travel by
-            for found in READ.finditer(each.content.decode(errors="replace"))
+            for found in READ.finditer(file.content.decode(errors="replace"))
         }
         assert read - own - known.keys() - MADE.keys() == set(), group
         assert known.keys() <= read
@@ -65,7 +65,7 @@ def test_every_key_that_a_node_reads_is_brought_by_somebody(spec: str) -> None:
 
 def test_a_deployment_brings_each_node_its_own(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", FROM_SECRETS)
-    files = {each.path: each for each in node_secrets.WRITER.render(plan, plan.by_name[NODE])}
+    files = {artifact.path: artifact for artifact in node_secrets.WRITER.render(plan, plan.by_name[NODE])}
     assert files["etc/pki/clusterwright/node.key"].content == f"<secret node-keys.{NODE} as pem>".encode()
     assert files["etc/pki/clusterwright/authorities.pem"].content == b"<secret authorities as pem>"
     assert "etc/pki/clusterwright/withdrawn.pem" not in files
@@ -81,13 +81,14 @@ def test_a_deployment_brings_each_node_its_own(tmp_path: Path) -> None:
 
 def test_none_of_it_is_in_an_image_or_an_overlay(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", FROM_SECRETS)
-    server = next(each.name for each in plan.devices if each.role == "service")
-    assert not [each.path for each in Rendering(plan).of_device(server) if b"as pem>" in each.content]
+    server = next(device.name for device in plan.devices if device.role == "service")
+    assert not [artifact.path for artifact in Rendering(plan).of_device(server) if b"as pem>" in artifact.content]
 
 
 def test_what_waits_for_a_file_is_started_when_it_comes() -> None:
     files = {
-        each.path: each.content.decode(errors="replace") for each in Rendering(plan_of("lab-roce")).of_device(NODE)
+        artifact.path: artifact.content.decode(errors="replace")
+        for artifact in Rendering(plan_of("lab-roce")).of_device(NODE)
     }
     units = UNIT_FOLDERS[0]
     assert "PathChanged=/etc/pki/clusterwright/node.key\n" in files[f"{units}credential-private-key.path"]

@@ -30,23 +30,25 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 
 def test_a_node_gets_the_hash_in_a_file_of_its_own(plan: Plan) -> None:
-    (file,) = (each for each in Rendering(plan).of_device(NODE) if b"ops-hash" in each.content)
+    (file,) = (artifact for artifact in Rendering(plan).of_device(NODE) if b"ops-hash" in artifact.content)
     assert (file.path, file.kind, file.mode) == (PASSWORDS, KIND, 0o600)
     assert file.content == b"ops:<secret ops-hash as crypt>\n"
 
 
 def test_no_image_and_no_overlay_holds_it(plan: Plan) -> None:
-    served = [each for each in Rendering(plan).of_device(SERVER) if each.kind in BOOT_KINDS]
-    assert any(each.path == f"srv/http/nodes/{NODE}.cpio" for each in served)
-    assert any(each.path.endswith("tree.cpio") for each in served)
-    assert not [each.path for each in served if b"<secret" in each.content or PASSWORDS.encode() in each.content]
+    served = [artifact for artifact in Rendering(plan).of_device(SERVER) if artifact.kind in BOOT_KINDS]
+    assert any(server.path == f"srv/http/nodes/{NODE}.cpio" for server in served)
+    assert any(server.path.endswith("tree.cpio") for server in served)
+    assert not [
+        server.path for server in served if b"<secret" in server.content or PASSWORDS.encode() in server.content
+    ]
 
 
 def test_a_password_makes_no_other_image(plan: Plan, tmp_path: Path) -> None:
     before = plan_with(tmp_path, "lab-roce", "")
 
     def boot_paths(of: Plan) -> set[str]:
-        return {each.path for each in Rendering(of).of_device(SERVER) if each.kind == "boot"}
+        return {artifact.path for artifact in Rendering(of).of_device(SERVER) if artifact.kind == "boot"}
 
     assert boot_paths(plan) == boot_paths(before)
 
@@ -56,7 +58,9 @@ def test_hosts_of_a_subnet_manager_get_its_key_and_nobody_else(tmp_path: Path) -
     hosts = manager_hosts(plan, "backend")
     for device in plan.devices:
         if device.kind == "node":
-            held = [each for each in Rendering(plan).of_device(device.name) if each.path == f"{FOLDER}/{M_KEY}"]
+            held = [
+                artifact for artifact in Rendering(plan).of_device(device.name) if artifact.path == f"{FOLDER}/{M_KEY}"
+            ]
             assert bool(held) == (device.name in hosts)
             assert all((each.content, each.mode) == (b"<secret fabric-key as m-key>\n", 0o600) for each in held)
 

@@ -131,7 +131,7 @@ def test_a_unit_that_nobody_knows_leaves_what_it_could_undo_not_proven(path: str
     ],
 )
 def test_another_filter_on_a_node_refutes_isolation(path: str, text: str) -> None:
-    assert path in [each.file for each in ISOLATION.run(with_file(path, text)).counterexamples]
+    assert path in [example.file for example in ISOLATION.run(with_file(path, text)).counterexamples]
 
 
 def test_masked_units_and_wishes_for_others_touch_nothing() -> None:

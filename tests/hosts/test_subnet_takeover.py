@@ -67,9 +67,9 @@ class Fabric:
         answer = subprocess.run(
             ["sminfo"], cwd=self.folder, env=self.environment(host), capture_output=True, text=True, check=True
         ).stdout
-        found = re.search(r"sm guid 0x([0-9a-f]+),.*SMINFO_MASTER", answer)
-        assert found is not None, answer
-        return int(found[1], 16)
+        match = re.search(r"sm guid 0x([0-9a-f]+),.*SMINFO_MASTER", answer)
+        assert match is not None, answer
+        return int(match[1], 16)
 
 
 @pytest.fixture

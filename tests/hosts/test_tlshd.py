@@ -33,17 +33,19 @@ LD_LIBRARY_PATH={library} exec timeout 20 {command}
 @cache
 def unpacked(package: str) -> Path:
     """A package of Debian 13, which has the first tlshd of Debian; nothing is installed."""
-    found = subprocess.run(
+    result = subprocess.run(
         [REPOSITORY / "tools/debian13-package", package], capture_output=True, text=True, check=False
     )
-    assert found.returncode == 0, f"{package} cannot be had: {found.stderr}"
-    return Path(found.stdout.strip())
+    assert result.returncode == 0, f"{package} cannot be had: {result.stderr}"
+    return Path(result.stdout.strip())
 
 
 @cache
 def rendered(path: str) -> str:
-    (found,) = (each for each in Rendering(plan_of("lab-roce")).of_device("gpu-p00r00n0") if each.path == path)
-    return found.content.decode()
+    (artifacts,) = (
+        artifact for artifact in Rendering(plan_of("lab-roce")).of_device("gpu-p00r00n0") if artifact.path == path
+    )
+    return artifacts.content.decode()
 
 
 def commands(word: str) -> list[str]:

@@ -29,7 +29,7 @@ def rendered(plan: Plan, distribution: Distribution) -> list[str]:
     image = plan.spec.image("training")
     assert image is not None
     absent = {*DEBIAN.elsewhere, *OF_THE_SITE}
-    return sorted({each.name for each in all_packages(plan, image, distribution)} - absent)
+    return sorted({package.name for package in all_packages(plan, image, distribution)} - absent)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -124,18 +124,18 @@ def test_one_switch_with_the_function_of_the_tier_below_is_named(tier: str) -> N
         return re.sub(r'"ecmp_hash_algorithm": "\w+"', f'"ecmp_hash_algorithm": "{below[1]}"', text)
 
     answer = judged(all_sonic(), same)
-    assert {each.device for each in answer.counterexamples} == {tier}
+    assert {example.device for example in answer.counterexamples} == {tier}
 
 
 def test_the_seed_of_the_tier_below_is_refuted_on_eos() -> None:
     edit = {("atsw-00", EOS): lambda text: text.replace("ip load-sharing arad 2", "ip load-sharing arad 1")}
-    (found,) = verdict("ecmp-hash", tree("lab-roce", edit)).counterexamples
+    (example,) = verdict("ecmp-hash", tree("lab-roce", edit)).counterexamples
     line = next(
         at
         for at, each in enumerate(edit["atsw-00", EOS](text_of("lab-roce", "atsw-00", EOS)).split("\n"), 1)
         if each.startswith("ip load-sharing")
     )
-    assert (found.device, found.file, found.line) == ("atsw-00", EOS, line)
+    assert (example.device, example.file, example.line) == ("atsw-00", EOS, line)
 
 
 def test_a_seed_that_the_text_leaves_open_is_not_proven() -> None:
@@ -173,6 +173,6 @@ def test_four_tiers_of_sonic_are_refused_on_the_line_of_the_fourth(tmp_path: Pat
     base = Path(__file__).parents[2] / "inventory" / "lab-roce.yaml"
     file.write_text(f"extends: {base}{FOUR_SONIC}")
     # A single switch on top and passwords that SONiC does not take are told beside it.
-    (finding,) = (each for each in lint_path(file).findings if each.code == "CW431")
+    (finding,) = (finding for finding in lint_path(file).findings if finding.code == "CW431")
     assert finding.position.line == 8
     assert "seeds 0, 10, 25" in finding.message

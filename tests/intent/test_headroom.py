@@ -80,6 +80,6 @@ def test_a_pool_that_cannot_keep_its_promises_is_refuted(what: str) -> None:
     name, path, pattern, new, said = POOLS[what]
     assert verdict("qos", tree(name)).is_proven
     edit = {("rtsw-p00r00", path): lambda text: re.sub(pattern, new, text)}
-    found = [each for each in verdict("qos", tree(name, edit)).counterexamples if "pool" in each.message]
-    assert [(each.device, each.file, each.line > 0) for each in found] == [("rtsw-p00r00", path, True)]
-    assert said in found[0].message
+    examples = [example for example in verdict("qos", tree(name, edit)).counterexamples if "pool" in example.message]
+    assert [(each.device, each.file, each.line > 0) for each in examples] == [("rtsw-p00r00", path, True)]
+    assert said in examples[0].message

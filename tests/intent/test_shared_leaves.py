@@ -43,7 +43,7 @@ def test_entries_grow_with_the_digits_of_the_nodes_and_not_with_their_pairs(tmp_
 
 def test_what_passes_is_still_what_the_matrix_declares(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 3)
-    check = next(each for each in CHECKS if each.name == "isolation")
+    check = next(check for check in CHECKS if check.name == "isolation")
     verdict = check.run(tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), Declaration(plan)))
     assert verdict.is_proven, (verdict.word, verdict.counterexamples[:2])
 
@@ -51,7 +51,7 @@ def test_what_passes_is_still_what_the_matrix_declares(tmp_path: Path) -> None:
 def test_no_switch_has_more_entries_than_its_bound(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 8)
     bound = FilterBound(plan.spec, build_skeleton(plan.spec))
-    fabric = next(each for each in bound.skeleton.fabrics if each.fabric.name == "backend")
+    fabric = next(fabric for fabric in bound.skeleton.fabrics if fabric.fabric.name == "backend")
     system = systems()["nvue"]
     most = max(bound.entries(fabric.fabric, own, system, ONE_ENTRY_EACH) for own in bound.tenants["backend"].values())
     assert entries_of(plan) <= most

@@ -65,7 +65,7 @@ def with_classes(name: str, classes: Classes) -> Plan:
     """The plan of a reference spec whose first fabric has these classes; NCCL's data travels in the first lossless."""
     plan = plan_of(name)
     spec = plan.spec
-    data = next((each.name for each in classes if each.priority is not None), None)
+    data = next((traffic_class.name for traffic_class in classes if traffic_class.priority is not None), None)
     profiles = tuple(replace(each, data_class=data, control_dscp=None) for each in spec.nccl_profiles)
     fabrics = (replace(spec.fabrics[0], classes=classes), *spec.fabrics[1:])
     return replace(plan, spec=replace(spec, fabrics=fabrics, nccl_profiles=profiles))
@@ -79,7 +79,7 @@ def objections(plan: Plan) -> list[str]:
 
 
 def text(files: tuple[Artifact, ...], path: str) -> str:
-    return next(each.content.decode() for each in files if each.path == path)
+    return next(file.content.decode() for file in files if file.path == path)
 
 
 def routers(roce: Plan, sonic: Plan) -> Iterator[Router]:
@@ -94,8 +94,11 @@ def routers(roce: Plan, sonic: Plan) -> Iterator[Router]:
 
 def wanted(classes: Classes) -> list[TrafficClass | None]:
     """The class of every DSCP as the documentation has it, None where no class takes it."""
-    named = {dscp: each for each in classes for dscp in each.dscp}
-    lossy = sorted((each for each in classes if each.priority is None), key=lambda each: (bool(each.dscp), each.queue))
+    named = {dscp: traffic_class for traffic_class in classes for dscp in traffic_class.dscp}
+    lossy = sorted(
+        (traffic_class for traffic_class in classes if traffic_class.priority is None),
+        key=lambda each: (bool(each.dscp), each.queue),
+    )
     return [named.get(dscp, lossy[0] if lossy else None) for dscp in range(DSCPS)]
 
 
@@ -106,7 +109,7 @@ def test_every_hop_means_the_same_by_every_dscp(classes: Classes) -> None:
     expected = wanted(classes)
     if objections(roce):
         return
-    paused = {each.priority for each in classes if each.priority is not None}
+    paused = {traffic_class.priority for traffic_class in classes if traffic_class.priority is not None}
     nic = None
     if paused:
         script = text(tuple(node_qos.WRITER.render(roce, roce.by_name["gpu-p00r00n0"])), SCRIPT)
@@ -137,12 +140,17 @@ def test_every_hop_means_the_same_by_every_dscp(classes: Classes) -> None:
 def test_what_can_be_said_is_proven_from_the_text(classes: Classes) -> None:
     for name in ("lab-roce", "lab-sonic"):
         plan = with_classes(name, classes)
-        if objections(plan) or not any(each.priority is not None and each.dscp for each in classes):
+        if objections(plan) or not any(
+            traffic_class.priority is not None and traffic_class.dscp for traffic_class in classes
+        ):
             continue
-        if plan.spec.nccl_profiles and not next(each for each in classes if each.priority is not None).dscp:
+        if (
+            plan.spec.nccl_profiles
+            and not next(traffic_class for traffic_class in classes if traffic_class.priority is not None).dscp
+        ):
             continue  # CW403: NCCL's data has no DSCP
         verdict = QOS.run(tree_of(name, Rendering(plan).of_kinds(KINDS), Declaration(plan)))
-        assert verdict.is_proven, [str(each) for each in verdict.counterexamples[:3]]
+        assert verdict.is_proven, [str(example) for example in verdict.counterexamples[:3]]
 
 
 SETS = {
@@ -183,7 +191,7 @@ def test_a_writer_that_numbers_by_itself_is_refuted(name: str, monkeypatch: pyte
     monkeypatch.setattr(node_qos, "dscp_moves", lambda _: {2: tuple(d for d in range(DSCPS) if d not in range(16, 24))})
     verdict = QOS.run(tree_of(name, Rendering(plan).of_kinds(KINDS), Declaration(plan)))
     assert verdict.is_refuted
-    assert {each.file for each in verdict.counterexamples} == {SCRIPT}
+    assert {example.file for example in verdict.counterexamples} == {SCRIPT}
 
 
 def with_queue_of_the_pause() -> Classes:

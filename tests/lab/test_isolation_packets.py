@@ -135,7 +135,7 @@ EDITS = {
 def test_an_edit_is_noticed_by_packets_and_by_proof(twin: Twin, tree: RenderedTree, name: str) -> None:
     device, path, before, after, (kind, sender, end) = EDITS[name]
     wrong = edited(tree, device, path, lambda text: text.replace(before, after))
-    assert any(each.device == device for each in ISOLATION.run(wrong).counterexamples)
+    assert any(example.device == device for example in ISOLATION.run(wrong).counterexamples)
     found = words(compare(twin, wrong))
     assert any(kind in line and f"sent by {sender}" in line and line.endswith(end) for line in found), found[:5]
 

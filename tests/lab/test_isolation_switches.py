@@ -22,10 +22,10 @@ def test_borders_judge_what_comes_and_what_leaves(tmp_path: Path) -> None:
         lab("up", path, "--fabric", fabric)
     try:
         results = json.loads(lab("check", path, "--isolation", "--format", "json"))["labs"]
-        assert [each["lab"] for each in results] == ["twin-border.frontend", "twin-border.management"]
-        for each in results:
-            assert (each["differences"], each["routes"], each["unjudged"]) == ([], [], [])
-            assert (set(each["sent"]), each["zones"]) == (KINDS, 10)
+        assert [outcome["lab"] for outcome in results] == ["twin-border.frontend", "twin-border.management"]
+        for outcome in results:
+            assert (outcome["differences"], outcome["routes"], outcome["unjudged"]) == ([], [], [])
+            assert (set(outcome["sent"]), outcome["zones"]) == (KINDS, 10)
         assert results[0]["lists"] == 20 + 4  # what comes in and what leaves, on two borders
         assert (results[0]["pairs"] > 80, results[0]["nodes"]) == (True, 6)  # storage and service hosts among them
         twin = twin_of(path, Cut(nodes=16), "frontend")

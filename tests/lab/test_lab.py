@@ -180,7 +180,7 @@ def refused_segments(twin: Twin, switch: str) -> int:
 
 
 def test_a_session_with_another_password_ends_and_stays_away(spec: Path, twin: Twin) -> None:
-    session = next(each for each in twin.view_of["ctsw-p00-00"].sessions if each.side == "up")
+    session = next(session for session in twin.view_of["ctsw-p00-00"].sessions if session.side == "up")
     assert session.authentication is not None
     folder, other = folder_of(twin.name) / "ctsw-p00-00", session.neighbour
     neighbour = ["router bgp 4200010000", f"neighbor {session.remote} password"]

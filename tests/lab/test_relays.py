@@ -143,7 +143,7 @@ def network(plan: Plan, folder: Path, *, has_source: bool) -> Iterator[Cable]:
     server, *more = (cable for cable in plan.cables_of[SERVER] if cable.fabric == node.fabric)
     up = next(c for c in plan.cables_of[RACK] if {c.a.device, c.b.device} == {RACK, SPINE})
     ports = {end.device: end.port for end in (up.a, up.b)}
-    (nic,) = (each for each in boot_nics(plan)[NODE] if each.interface.port == node.a.port)
+    (nic,) = (nic for nic in boot_nics(plan)[NODE] if nic.interface.port == node.a.port)
     files = {artifact.path: artifact for artifact in Rendering(plan).of_device(SERVER)}
     for path, artifact in files.items():
         place = folder / "tree" / path
@@ -285,7 +285,7 @@ def test_kea_offers_a_machine_behind_nvue_its_address_over_ipv4(tmp_path: Path, 
     plan = plan_with(tmp_path, "lab-nvue", f"{FRONTEND_V4}{IMAGED.rstrip()}{FIRMWARE_V4}")
     with TemporaryDirectory(prefix=PREFIX) as name, network(plan, Path(name), has_source=has_source) as cable:
         subnet = plan.host_subnet_of[cable.fabric, RACK]
-        (nic,) = (each for each in boot_nics(plan)[NODE] if each.interface.port == cable.a.port)
+        (nic,) = (nic for nic in boot_nics(plan)[NODE] if nic.interface.port == cable.a.port)
         deadline = time.monotonic() + WAIT_S
         while not (sources := route_sources(f"{PREFIX}{RACK}", 4)) and time.monotonic() < deadline:
             time.sleep(0.5)

@@ -82,13 +82,15 @@ def site(spec: str, folder: Path, built: Callable[[Path, Plan], None]) -> Iterat
     built(tree, plan)
     prefix = f"{spec.removesuffix('.yaml')}.{os.getpid()}."
     namespace = f"{prefix}{server}"
-    beyond = [str(each) for zone in plan.spec.zones if zone.name == "site-services" for each in zone.prefixes]
+    beyond = [str(prefix) for zone in plan.spec.zones if zone.name == "site-services" for prefix in zone.prefixes]
     rack, hall = (
         rack_switch(plan, text, name, prefix)
         for name in (
             next(c.b.device for c in plan.cables_of[end] if c.fabric == "frontend") for end in (NODES[0], server)
         )
-        for text in (each.content.decode() for each in Rendering(plan).of_device(name) if each.path == AGENT)
+        for text in (
+            artifact.content.decode() for artifact in Rendering(plan).of_device(name) if artifact.path == AGENT
+        )
     )
     addresses = [f"addr add {ip_interface((c.a.address or 0, c.a.prefix_length))} dev {c.a.port}" for c in hall.cables]
     with (
@@ -132,7 +134,7 @@ def test_the_specs_are_clean(spec: str) -> None:
 def test_lint_misses_a_flow_before_a_machine_does(flow: str, tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text(f"extends: {HERE}/two-machines.yaml\nflows: [{{name: {flow}, remove: true}}]\n")
-    assert {"CW622"} <= {each.code for each in lint_path(spec).findings}
+    assert {"CW622"} <= {finding.code for finding in lint_path(spec).findings}
 
 
 @dataclass(frozen=True)
@@ -267,7 +269,11 @@ def test_a_machine_that_is_reset_starts_from_the_network_again(cluster: Cluster)
 def test_it_has_forgotten_its_secrets_and_runs_a_job_again(cluster: Cluster) -> None:
     """Units wait for what a deployment brings then: what they do depends on no IP version."""
     operator, (node, machine) = cluster.site.operator, (NODES[0], cluster.machines[0])
-    (place,) = (each.file for each in credentials_of(cluster.site.plan.spec, "compute") if each.key == "watch_key")
+    (place,) = (
+        credential.file
+        for credential in credentials_of(cluster.site.plan.spec, "compute")
+        if credential.key == "watch_key"
+    )
     until(lambda: machine.said.count(END) == 2, TO_SYSTEM_S, machine)
     assert not {"munge.key", place.rpartition("/")[2]} & set(cluster.said(node)["secrets"].split())
     cluster.come_up([node], boot=2)

@@ -67,13 +67,19 @@ def test_the_spec_sets_limits_and_leaves_checks_out(tmp_path: Path) -> None:
         "    leave_out: {gpu-nvlink: these machines have none, check-filter: told by packet-filter}\n"
     )
     plan = plan_with(tmp_path, "lab-roce", overlay)
-    files = {each.path: each.content.decode("utf-8", "replace") for each in Rendering(plan).of_device("gpu-p00r00n0")}
+    files = {
+        artifact.path: artifact.content.decode("utf-8", "replace")
+        for artifact in Rendering(plan).of_device("gpu-p00r00n0")
+    }
     shared = json.loads(files["etc/clusterwright/health.json"])
     assert shared["limits"]["link_downs"] == 2
     assert shared["left_out"] == ["check-filter", "gpu-nvlink"]
     assert shared["commands"] == []
     assert "OnUnitActiveSec=120s\n" in files["etc/systemd/system/node-health.timer"]
-    controller = {each.path: each.content.decode("utf-8", "replace") for each in Rendering(plan).of_device("svc-v00n0")}
+    controller = {
+        artifact.path: artifact.content.decode("utf-8", "replace")
+        for artifact in Rendering(plan).of_device("svc-v00n0")
+    }
     assert "HealthCheckInterval=120\n" in controller["etc/slurm/slurm.conf"]
 
 
@@ -91,7 +97,10 @@ def test_the_unit_waits_for_the_slowest_answer_it_allows(
 ) -> None:
     """One that systemd ended before had no verdict, and was failed itself."""
     overlay = f"images:\n- name: training\n  health: {health}\n  checks: {checks}\n"
-    files = {each.path: each for each in Rendering(plan_with(tmp_path, "lab-roce", overlay)).of_device("gpu-p00r00n0")}
+    files = {
+        artifact.path: artifact
+        for artifact in Rendering(plan_with(tmp_path, "lab-roce", overlay)).of_device("gpu-p00r00n0")
+    }
     text = files["etc/systemd/system/node-health.service"].content.decode()
     assert f"\nTimeoutStartSec={longest_s}\n" in text
 
@@ -99,9 +108,9 @@ def test_the_unit_waits_for_the_slowest_answer_it_allows(
 @pytest.mark.parametrize(("told", "status"), [("PSU0 | C0h | ok  | 10.1 | Presence detected", 0), ("No BMC", 1)])
 def test_the_bmc_s_answer_is_kept_whatever_it_is(tmp_path: Path, told: str, status: int) -> None:
     program = next(
-        each.content.decode()
-        for each in Rendering(plan_of("lab-ib")).of_device("gpu-s00r00n0")
-        if each.path.endswith("sbin/power-supplies")
+        artifact.content.decode()
+        for artifact in Rendering(plan_of("lab-ib")).of_device("gpu-s00r00n0")
+        if artifact.path.endswith("sbin/power-supplies")
     )
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -118,7 +127,9 @@ def test_the_bmc_s_answer_is_kept_whatever_it_is(tmp_path: Path, told: str, stat
 
 def test_processors_are_set_where_no_tuned_sets_them(tmp_path: Path) -> None:
     (artifact,) = [
-        each for each in Rendering(plan_of("lab-ib")).of_device("gpu-s00r00n0") if each.path.endswith("processors.conf")
+        artifact
+        for artifact in Rendering(plan_of("lab-ib")).of_device("gpu-s00r00n0")
+        if artifact.path.endswith("processors.conf")
     ]
     for cpu in ("cpu0", "cpu17"):
         for name in ("cpufreq/scaling_governor", "power/pm_qos_resume_latency_us"):
@@ -128,7 +139,7 @@ def test_processors_are_set_where_no_tuned_sets_them(tmp_path: Path) -> None:
     (tmp_path / "node.conf").write_bytes(artifact.content)
     subprocess.run(["systemd-tmpfiles", "--create", f"--root={tmp_path}", tmp_path / "node.conf"], check=True)
     held = {
-        str(each.relative_to(tmp_path)): each.read_text() for each in (tmp_path / "sys").rglob("*") if each.is_file()
+        str(path.relative_to(tmp_path)): path.read_text() for path in (tmp_path / "sys").rglob("*") if path.is_file()
     }
     assert sorted(set(held.values())) == ["99", "performance"]
     assert len(held) == 4

@@ -69,10 +69,10 @@ class NetFile:
         for line in simulate_fabric(plan, "backend").text.splitlines():
             if "guid=" in line:
                 head.append(line)
-            elif found := _HEAD.match(line):
-                node = found[1]
+            elif match := _HEAD.match(line):
+                node = match[1]
                 net.heads[node] = "\n".join([*head, line])
-                net.names[found[2]] = node
+                net.names[match[2]] = node
                 head = []
             elif link := _LINK.match(line):
                 net.peers[node, int(link[1])] = (link[2], int(link[3]))

@@ -231,11 +231,11 @@ def test_a_guid_that_stands_in_for_a_real_one_is_never_named(fault: str, describ
     FAULTS[fault](net)
     text = re.sub(r"\b(0x)?0?2c1a5([0-9a-f]{10})\b", r"\g<1>b8cef6\2", net.text("").replace("-02c1a5", "-2c1a5"))
     text = re.sub(r'# "(?:leaf|spine)[^"]*"', f'# "{described}"', text) if described else text
-    found = compare(net.plan, "backend", [parse(text, "scan")], rates=False)
-    assert found
-    assert not [item.message for item in found if "2c1a5" in item.message]
-    assert DifferenceKind.DUPLICATE_GUID not in {item.kind for item in found}
-    assert DifferenceKind.EXCHANGED_DEVICES not in {item.kind for item in found}
+    comparison = compare(net.plan, "backend", [parse(text, "scan")], rates=False)
+    assert comparison
+    assert not [item.message for item in comparison if "2c1a5" in item.message]
+    assert DifferenceKind.DUPLICATE_GUID not in {item.kind for item in comparison}
+    assert DifferenceKind.EXCHANGED_DEVICES not in {item.kind for item in comparison}
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])

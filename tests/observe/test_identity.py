@@ -59,10 +59,10 @@ def test_a_name_map_names_nameless_switches() -> None:
 def test_nameless_switches_are_known_by_their_cables() -> None:
     plan = plan_of("lab-ib")
     text = listing(plan, "4xNDR", described=lambda name: name if " " in name else NAMELESS, guid=_real)
-    found = _compare(plan, text)
+    comparison = _compare(plan, text)
     switches = [device for device in plan.devices if device.guid is not None]
-    assert {item.kind for item in found} == {DifferenceKind.OTHER_GUID}
-    told = {item.place.device: item.message for item in found}
+    assert {item.kind for item in comparison} == {DifferenceKind.OTHER_GUID}
+    told = {item.place.device: item.message for item in comparison}
     assert set(told) == {device.name for device in switches}
     for device in switches:
         assert device.guid is not None
@@ -75,8 +75,8 @@ def test_a_label_that_was_scanned_wrong_is_told(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("device,port,guid\nleaf-s00-05,,0xb8cef60300f1a2b0\n")
     spec = hdr_lab(tmp_path, ("technology: infiniband\n", "technology: infiniband\n    guids: labels.csv\n"))
     plan = build_plan(load_spec(spec))
-    found = _compare(plan, listing(planned, "4xHDR"))
-    assert [item.message for item in found] == [
+    comparison = _compare(plan, listing(planned, "4xHDR"))
+    assert [item.message for item in comparison] == [
         f"leaf-s00-05 answers with the GUID {format_guid(leaf.guid or 0)}; its label was scanned as 0xb8cef60300f1a2b0"
     ]
 
@@ -190,8 +190,8 @@ def test_two_places_of_one_guid_are_told_and_nobody_is_sent_to_them() -> None:
     plan = plan_of("lab-ib")
     nics = {(c.a.device, c.a.port): c.a.guid for c in plan.cables if c.a.guid is not None}
     one, other = nics["gpu-s00r00n0", "be2"] - 1, nics["gpu-s01r01n3", "be6"] - 1
-    found = _compare(plan, listing(plan, "4xNDR", guid=lambda guid: one if guid == other else guid))
-    assert [(item.kind, str(item.place)) for item in found] == [(DifferenceKind.DUPLICATE_GUID, "leaf-s01-06 4/2")]
+    comparison = _compare(plan, listing(plan, "4xNDR", guid=lambda guid: one if guid == other else guid))
+    assert [(item.kind, str(item.place)) for item in comparison] == [(DifferenceKind.DUPLICATE_GUID, "leaf-s01-06 4/2")]
 
 
 def test_the_aggregation_nodes_of_sharp_are_no_strangers() -> None:

@@ -90,21 +90,21 @@ def test_exchanged_cables_are_one_move_each(plan: Plan) -> None:
         Neighbour(two.port, one.neighbour, one.neighbour_port),
     ]
 
-    found = compare_neighbours(plan, {SWITCH: [*crossed, *rest]})
+    comparison = compare_neighbours(plan, {SWITCH: [*crossed, *rest]})
 
-    assert [item.kind for item in found] == [DifferenceKind.SWAPPED, DifferenceKind.SWAPPED]
-    assert all("exchanged with" in item.message for item in found)
+    assert [item.kind for item in comparison] == [DifferenceKind.SWAPPED, DifferenceKind.SWAPPED]
+    assert all("exchanged with" in item.message for item in comparison)
 
 
 def test_silence_is_a_missing_link_and_a_stranger_is_named(plan: Plan) -> None:
     one, *rest = planned(plan, SWITCH)
-    found = compare_neighbours(plan, {SWITCH: rest})
-    assert [item.kind for item in found] == [DifferenceKind.MISSING_LINK]
-    assert one.neighbour in found[0].message
+    comparison = compare_neighbours(plan, {SWITCH: rest})
+    assert [item.kind for item in comparison] == [DifferenceKind.MISSING_LINK]
+    assert one.neighbour in comparison[0].message
 
-    found = compare_neighbours(plan, {SWITCH: [Neighbour(one.port, "somebodys-laptop", "en0"), *rest]})
-    assert DifferenceKind.UNEXPECTED_DEVICE in [item.kind for item in found]
-    assert any("somebodys-laptop en0 is cabled to" in item.message for item in found)
+    comparison = compare_neighbours(plan, {SWITCH: [Neighbour(one.port, "somebodys-laptop", "en0"), *rest]})
+    assert DifferenceKind.UNEXPECTED_DEVICE in [item.kind for item in comparison]
+    assert any("somebodys-laptop en0 is cabled to" in item.message for item in comparison)
 
 
 def test_a_port_that_two_others_hear_is_ambiguous_and_moves_nothing(plan: Plan) -> None:
@@ -122,12 +122,12 @@ def test_a_port_that_two_others_hear_is_ambiguous_and_moves_nothing(plan: Plan) 
 def test_a_cable_at_another_port_is_moved_and_one_too_many_is_taken_out(plan: Plan) -> None:
     one, *rest = planned(plan, SWITCH)
     free = "Ethernet9/36/1"
-    found = compare_neighbours(plan, {SWITCH: [Neighbour(free, one.neighbour, one.neighbour_port), *rest]})
-    assert [item.kind for item in found] == [DifferenceKind.WRONG_PORT]
-    assert f"from {SWITCH} {free} to {SWITCH} {one.port}" in found[0].message
+    comparison = compare_neighbours(plan, {SWITCH: [Neighbour(free, one.neighbour, one.neighbour_port), *rest]})
+    assert [item.kind for item in comparison] == [DifferenceKind.WRONG_PORT]
+    assert f"from {SWITCH} {free} to {SWITCH} {one.port}" in comparison[0].message
 
-    found = compare_neighbours(plan, {SWITCH: [one, *rest, Neighbour(free, "atsw-00", "Ethernet9/35/1")]})
-    assert [item.kind for item in found] == [DifferenceKind.UNEXPECTED_LINK]
+    comparison = compare_neighbours(plan, {SWITCH: [one, *rest, Neighbour(free, "atsw-00", "Ethernet9/35/1")]})
+    assert [item.kind for item in comparison] == [DifferenceKind.UNEXPECTED_LINK]
 
 
 def test_the_command_reads_a_folder_and_says_which_cable_to_move(plan: Plan, tmp_path: Path) -> None:

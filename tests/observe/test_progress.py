@@ -82,7 +82,7 @@ def test_a_scan_of_infiniband_says_it_too(tmp_path: Path) -> None:
     net = NetFile.of(plan)
     every = sum(cable.fabric == "backend" for cable in plan.cables)
     assert Counter(scanned_states(plan, "backend", [parse(net.text(""), "scan")]).values()) == {"seen": every}
-    cables = [each for each in plan.cables if each.fabric == "backend" and each.a.guid is not None]
+    cables = [cable for cable in plan.cables if cable.fabric == "backend" and cable.a.guid is not None]
     net.cut(net.end(cables[0].b.device, cables[0].b.port))
     net.swap(net.end(cables[1].b.device, cables[1].b.port), net.end(cables[9].b.device, cables[9].b.port))
     states = scanned_states(plan, "backend", [parse(net.text(""), "scan")])

@@ -38,7 +38,7 @@ def files(plan: Plan) -> dict[str, str]:
 
 
 def rendered(plan: Plan, name: str, path: str) -> str:
-    return next(each.content.decode() for each in Rendering(plan).of_device(name) if each.path == path)
+    return next(artifact.content.decode() for artifact in Rendering(plan).of_device(name) if artifact.path == path)
 
 
 def test_a_snapshot_has_the_rendered_files_and_the_cables_between_them() -> None:

@@ -46,15 +46,15 @@ def run_command(site: Path, *arguments: str | Path) -> subprocess.CompletedProce
 
 
 def test_its_rule_is_judged_with_all_others(site_packages: Path, spec: Path) -> None:
-    found = run_command(site_packages, "lint", spec)
-    assert "ACME101" in found.stdout, found.stdout + found.stderr
+    result = run_command(site_packages, "lint", spec)
+    assert "ACME101" in result.stdout, result.stdout + result.stderr
     assert "ACME101" not in run_command(site_packages.parent, "lint", spec).stdout, "it is not installed here"
 
 
 def test_its_command_stands_in_the_list_and_runs(site_packages: Path, spec: Path) -> None:
     assert "Added by clusterwright-acme 1.0." in run_command(site_packages, "--help").stdout
-    found = run_command(site_packages, "acme-ports", spec)
-    assert found.stdout == "1 switches of Acme\n", found.stderr
+    result = run_command(site_packages, "acme-ports", spec)
+    assert result.stdout == "1 switches of Acme\n", result.stderr
 
 
 def test_its_list_is_written(site_packages: Path, spec: Path, tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def answers(site_packages: Path, spec: Path, tmp_path: Path) -> Callable[[], dic
     assert done.returncode == 0, done.stdout + done.stderr
 
     def ask() -> dict[str, str]:
-        found = run_command(site_packages, "verify", tmp_path / "tree", "--spec", spec, "--format", "json")
-        return {check["name"]: check["answer"] for check in json.loads(found.stdout)["checks"]}
+        result = run_command(site_packages, "verify", tmp_path / "tree", "--spec", spec, "--format", "json")
+        return {check["name"]: check["answer"] for check in json.loads(result.stdout)["checks"]}
 
     return ask
 

@@ -27,9 +27,9 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def uv(*arguments: str | Path, cwd: Path) -> None:
-    found = run(CHECKOUT / "tools/bootstrap-uv", cwd=cwd)
-    assert found.returncode == 0, found.stderr
-    done = run(found.stdout.strip(), *arguments, cwd=cwd)
+    result = run(CHECKOUT / "tools/bootstrap-uv", cwd=cwd)
+    assert result.returncode == 0, result.stderr
+    done = run(result.stdout.strip(), *arguments, cwd=cwd)
     assert done.returncode == 0, done.stderr
 
 
@@ -128,8 +128,8 @@ def test_the_pages_that_messages_cite_travel(built: Path) -> None:
 
 def test_man_finds_the_manual_page(installed: Path) -> None:
     """Beside the programs on the PATH, without a MANPATH."""
-    found = run("env", f"PATH={installed}:/usr/bin:/bin", "man", "--where", "clusterwright", cwd=installed)
-    assert found.stdout.strip() == str(installed.parent / "share/man/man1/clusterwright.1"), found.stderr
+    result = run("env", f"PATH={installed}:/usr/bin:/bin", "man", "--where", "clusterwright", cwd=installed)
+    assert result.stdout.strip() == str(installed.parent / "share/man/man1/clusterwright.1"), result.stderr
 
 
 def test_the_files_about_the_project_agree() -> None:

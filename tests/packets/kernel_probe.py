@@ -63,7 +63,7 @@ def main(rules: str, packets: str, result: str) -> None:
     for name in ("four", "six"):
         text = run("nft", "list", "set", "inet", "probe", name)
         body = re.search(r"elements = \{([^}]*)\}", text)
-        seen |= {int(each, 0) for each in re.findall(r"0x[0-9a-f]+|\d+", body[1])} if body else set()
+        seen |= {int(word, 0) for word in re.findall(r"0x[0-9a-f]+|\d+", body[1])} if body else set()
     Path(result).write_text(json.dumps(sorted(seen)), encoding="utf-8")
 
 

@@ -112,5 +112,5 @@ def test_ranges_are_sets_of_integers(raw: list[tuple[int, int]], data: st.DataOb
 
 def test_no_packet_has_an_ipv4_address_of_more_than_32_bits() -> None:
     assert all(
-        each[7].bounds[-1][1] < 1 << 32 and each[8].bounds[-1][1] < 1 << 32 for each in EVERYTHING.boxes if 0 in each[0]
+        box[7].bounds[-1][1] < 1 << 32 and box[8].bounds[-1][1] < 1 << 32 for box in EVERYTHING.boxes if 0 in box[0]
     )

@@ -37,10 +37,10 @@ def status_table(group: click.Group) -> str:
 
 def status(command: click.Command) -> str:
     """What the command's help says of its exit status; KeyError where it says nothing."""
-    found = _STATUS.search(_help(command))
-    if found is None:
+    match = _STATUS.search(_help(command))
+    if match is None:
         raise KeyError(command.name)
-    return " ".join(found.group(1).split())
+    return " ".join(match.group(1).split())
 
 
 def _section(name: str, command: click.Command) -> str:

@@ -131,6 +131,6 @@ def _keys(schema: object) -> Iterator[str]:
 def test_the_defaults_of_the_access_file_are_those_that_are_taken(
     kind: type[Access | EapiAccess], place: tuple[str, ...]
 ) -> None:
-    taken = {each.name: each.default for each in fields(kind) if each.default not in (MISSING, None, "", ())}
+    taken = {field.name: field.default for field in fields(kind) if field.default not in (MISSING, None, "", ())}
     assert taken
     assert {name: default_at("access", (*place, name)) for name in taken} == taken

@@ -48,10 +48,10 @@ def _is_whole(space: Room, work: Job, placement: Placement) -> None:
 @settings(max_examples=25, deadline=None)
 def test_a_job_that_fills_its_room_is_placed_as_well_as_can_be(case: tuple[Room, Job]) -> None:
     space, work = case
-    found = place(space, work)
-    _is_whole(space, work, found)
-    assume(found.bytes_by_axis)
-    assert cost(found.bytes_by_axis) == pytest.approx(best_cost(space, work))
+    placement = place(space, work)
+    _is_whole(space, work, placement)
+    assume(placement.bytes_by_axis)
+    assert cost(placement.bytes_by_axis) == pytest.approx(best_cost(space, work))
 
 
 @given(
@@ -79,9 +79,9 @@ def test_boxes_alone_are_within_twice_the_best(case: tuple[Room, Job]) -> None:
     space, work = case
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placing, "MOST_RANKS", 0)
-        found = place(space, work)
-    assume(found.bytes_by_axis)
-    assert cost(found.bytes_by_axis)[0] <= 2 * best_cost(space, work)[0] + 1e-9
+        placement = place(space, work)
+    assume(placement.bytes_by_axis)
+    assert cost(placement.bytes_by_axis)[0] <= 2 * best_cost(space, work)[0] + 1e-9
 
 
 @pytest.mark.parametrize(("spec", "name"), REFERENCE_JOBS)
@@ -104,9 +104,9 @@ def test_a_whole_cluster_of_24_576_ranks_is_placed() -> None:
         _job(plan, "llama3-405b"), sizes={"tensor": 8, "context": 1, "pipeline": 16, "data": 192, "replicas": 1}
     )
     space = room_for(plan, work)
-    found = place(space, work)
-    _is_whole(space, work, found)
-    assert cost(found.bytes_by_axis) < cost(linear(space, work).bytes_by_axis)
+    placement = place(space, work)
+    _is_whole(space, work, placement)
+    assert cost(placement.bytes_by_axis) < cost(linear(space, work).bytes_by_axis)
 
 
 def test_a_job_that_fits_into_a_pod_stays_in_one() -> None:
@@ -115,17 +115,17 @@ def test_a_job_that_fits_into_a_pod_stays_in_one() -> None:
         _job(plan, "llama3-405b"), sizes={"tensor": 8, "context": 1, "pipeline": 4, "data": 96, "replicas": 1}
     )
     space = room_for(plan, work)
-    found = place(space, work)
-    pods = {plan.by_name[space.nodes[node]].pod for node in np.unique(found.node_of)}
+    placement = place(space, work)
+    pods = {plan.by_name[space.nodes[node]].pod for node in np.unique(placement.node_of)}
     assert len(pods) == 1
-    assert found.bytes_by_layer()[-1] == 0
+    assert placement.bytes_by_layer()[-1] == 0
 
 
 def test_a_job_takes_the_tightest_pod_that_holds_it() -> None:
     """Four nodes in a pod with five, though another has eight: the large hole stays."""
     space = uneven((8, 5, 8), 2)
-    found = place(space, job({"data": 8}, {"data": 5.0}))
-    assert set(space.domains[0][np.unique(found.node_of)]) == {1}
+    placement = place(space, job({"data": 8}, {"data": 5.0}))
+    assert set(space.domains[0][np.unique(placement.node_of)]) == {1}
 
 
 def test_nodes_out_of_service_are_left_out(tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ exceptions:
     space = room_for(plan, work, failed=["gpu-p01r000n0"])
     gone = {"gpu-p00r003n0", "gpu-p00r003n1", "gpu-p00r005n1", "gpu-p01r000n0"}
     assert set(space.left_out) == gone
-    found = place(space, work)
-    _is_whole(space, work, found)
-    assert not gone & {space.nodes[node] for node in found.node_of}
+    placement = place(space, work)
+    _is_whole(space, work, placement)
+    assert not gone & {space.nodes[node] for node in placement.node_of}
 
 
 def test_a_drained_rack_switch_takes_its_nodes_along(tmp_path: Path) -> None:
@@ -175,9 +175,9 @@ jobs:
     work = _job(plan, "moe")
     space = room_for(plan, work)
 
-    found = place(space, work)
+    placement = place(space, work)
 
-    _is_whole(space, work, found)
+    _is_whole(space, work, placement)
     assert space.layers == ("node", "rack", "su", "cluster")
-    assert found.bytes_by_axis["tensor"][2:] == (0.0, 0.0)
+    assert placement.bytes_by_axis["tensor"][2:] == (0.0, 0.0)
     assert linear(space, work).bytes_by_axis["tensor"][2] > 0

@@ -21,7 +21,7 @@ def _job(**changes: object) -> Job:
 
 
 def _sent(job: Job) -> dict[str, float]:
-    return {each.axis: each.sent_bytes for each in streams(job)}
+    return {stream.axis: stream.sent_bytes for stream in streams(job)}
 
 
 def test_llama_3_405b_by_hand() -> None:
@@ -50,7 +50,7 @@ def test_context_ranks_gather_keys_and_share_the_weights() -> None:
     sent = _sent(job)
     assert sent["context"] == pytest.approx(126 / 16 * 16 * 2 * 15 * 2 * 8192 * 1024 / 8 * 2)
     assert sent["data"] == pytest.approx(127 / 128 * 405e9 / 128 * 6)
-    data = next(each for each in edges(job, streams(job)) if each.axis == "data")
+    data = next(edge for edge in edges(job, streams(job)) if edge.axis == "data")
     assert _length_of_ring(data.source, data.target) == 128
 
 
@@ -93,5 +93,5 @@ def test_ranks_are_numbered_in_the_framework_s_order() -> None:
 @pytest.mark.parametrize(("virtual_stages", "messages"), [(1, 2 * 15), (2, 2 * 16)])
 def test_only_interleaved_pipelines_close_the_ring(virtual_stages: int, messages: int) -> None:
     job = _job(virtual_stages=virtual_stages)
-    pipeline = next(each for each in edges(job, streams(job)) if each.axis == "pipeline")
+    pipeline = next(edge for edge in edges(job, streams(job)) if edge.axis == "pipeline")
     assert len(pipeline.source) == messages * job.ranks // 16

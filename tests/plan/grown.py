@@ -49,7 +49,7 @@ def moved(before: Plan, after: Plan) -> dict[str, int]:
     names = after.by_name.keys()
     pulled = (cable for each in changes.cables for cable in each.removed)
     return {
-        "cables": sum(len(each.moved) for each in changes.cables)
+        "cables": sum(len(cable.moved) for cable in changes.cables)
         + sum({cable.a.device, cable.b.device} <= names for cable in pulled),
         "addresses": len(changes.addresses),
         "numbers": sum(each.field in NUMBERS for each in changes.devices.changed),

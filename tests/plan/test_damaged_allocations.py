@@ -73,9 +73,9 @@ def test_a_damaged_file_is_told_and_never_followed_in_silence(
     assert old in text
     file.write_text(text.replace(old, new, 1))
     findings = lint_path(path).findings
-    found = [each for each in findings if each.code == code and said in each.message]
-    assert found, [str(each) for each in findings]
-    assert all(each.position.line >= 1 for each in findings)
+    found = [finding for finding in findings if finding.code == code and said in finding.message]
+    assert found, [str(finding) for finding in findings]
+    assert all(finding.position.line >= 1 for finding in findings)
 
 
 def test_what_only_the_file_has_ports_for_is_told_and_not_refused(
@@ -91,8 +91,8 @@ def test_what_only_the_file_has_ports_for_is_told_and_not_refused(
     set_count(later, "storage", 4)
     write(later, path)
     monkeypatch.setattr(standing, "moves_unaided", no_plan)
-    (found,) = [each for each in lint_path(path).findings if each.code == "CW264"]
-    assert found.message.endswith("Without the file there is no plan: A switch has too few ports: one needs 1.")
+    (findings,) = [finding for finding in lint_path(path).findings if finding.code == "CW264"]
+    assert findings.message.endswith("Without the file there is no plan: A switch has too few ports: one needs 1.")
 
 
 def test_two_branches_that_took_the_same_are_told_with_both_lines(tmp_path: Path) -> None:
@@ -103,6 +103,6 @@ def test_two_branches_that_took_the_same_are_told_with_both_lines(tmp_path: Path
     at = next(number for number, line in enumerate(lines) if line.startswith("  st-s00n1 bmc: "))
     lines.insert(at + 1, lines[at].replace("st-s00n1", "st-s00n2"))
     file.write_text("\n".join(lines))
-    (port, address) = [each for each in lint_path(path).findings if each.code == "CW261"]
+    (port, address) = [finding for finding in lint_path(path).findings if finding.code == "CW261"]
     assert port.message == f"Line {at + 1} and line {at + 2} both give mgmt-00 Ethernet10 away."
     assert address.position.line == at + 2

@@ -75,7 +75,7 @@ def test_files_of_switches_differ_by_names_alone(lab: str, tmp_path: Path) -> No
         before[names[file.device], renamed(file.path, names)] = renamed(str(file.content), names)
     after = {
         (file.device, file.path): str(file.content)
-        for file in Rendering(named).of_devices([names[each] for each in switches])
+        for file in Rendering(named).of_devices([names[switch] for switch in switches])
     }
     assert before.keys() == after.keys() != set()
     assert {place for place, text in before.items() if after[place] != text} == set()

@@ -112,7 +112,9 @@ def test_each_management_port_has_a_cable_an_address_and_a_name(plan: Plan) -> N
     lines = zone_files(inventory, 1)["lab.example.net.zone"]
     for name, port in ((tray, "bmc"), (f"bmc.{tray}", "bmc"), (f"come0.{tray}", "come0")):
         assert f"{name} A {addresses[port]}\n" in lines
-    listed = [each for each in interfaces(plan, (plan.by_name[tray],)) if each.properties.role == "management"]
+    listed = [
+        interface for interface in interfaces(plan, (plan.by_name[tray],)) if interface.properties.role == "management"
+    ]
     assert [(each.name, each.properties.speed_gbps) for each in listed] == [("bmc", 1), ("come0", 1), ("come1", 1)]
 
 
@@ -167,9 +169,9 @@ def heard(plan: Plan, names: Mapping[str, str]) -> dict[str, tuple[Neighbour, ..
 def test_two_exchanged_bmcs_of_a_node_are_found(plan: Plan) -> None:
     assert compare_neighbours(plan, heard(plan, {})) == ()
     swapped = {"svc-v00n0-bmc": "svc-v00n0-dpu-bmc", "svc-v00n0-dpu-bmc": "svc-v00n0-bmc"}
-    found = compare_neighbours(plan, heard(plan, swapped))
-    assert {each.kind for each in found} == {DifferenceKind.SWAPPED}
-    assert {each.place.device for each in found} <= {"svc-v00n0", "mgmt-00"}
+    comparison = compare_neighbours(plan, heard(plan, swapped))
+    assert {each.kind for each in comparison} == {DifferenceKind.SWAPPED}
+    assert {each.place.device for each in comparison} <= {"svc-v00n0", "mgmt-00"}
 
 
 def test_a_silent_kind_of_port_is_told_by_its_name(plan: Plan) -> None:
@@ -219,7 +221,7 @@ def test_what_cannot_be_is_refused_on_its_line(tmp_path: Path, old: str, new: st
     status, output = run("lint", file, "--format", "json")
     findings: list[dict[str, Any]] = json.loads(output)["findings"]
     assert status == 1
-    assert (code, path) in {(each["code"], each["path"].partition("[trays].")[2] or None) for each in findings}
+    assert (code, path) in {(finding["code"], finding["path"].partition("[trays].")[2] or None) for finding in findings}
 
 
 @pytest.mark.parametrize(

@@ -102,9 +102,9 @@ def test_another_system_on_the_same_switch_moves_nothing(tmp_path: Path) -> None
     grown = grow(tmp_path, data_of("lab-nvue"), other)
     assert {(c.b.port[:3], d.b.port[:8]) for c, d in _rack_ends(grown.before, grown.after)} == {("swp", "Ethernet")}
     assert grown.moved() == NOTHING
-    findings = [each for each in lint_path(tmp_path / "cluster.yaml").findings if each.code == "CW265"]
+    findings = [finding for finding in lint_path(tmp_path / "cluster.yaml").findings if finding.code == "CW265"]
     assert findings
-    assert all("of its ports are called otherwise, swp1" in each.message for each in findings)
+    assert all("of its ports are called otherwise, swp1" in finding.message for finding in findings)
 
 
 def _rack_ends(before: Plan, after: Plan) -> list[tuple[Cable, Cable]]:
@@ -135,7 +135,7 @@ def test_a_switch_with_other_ports_keeps_their_order(tmp_path: Path) -> None:
     }
     assert all(now == (f"port{number}", address) for (_, number, address), now in pairs.items())
     assert len(pairs) == 29
-    (finding,) = [each for each in lint_path(tmp_path / "cluster.yaml").findings if each.code == "CW265"]
+    (finding,) = [finding for finding in lint_path(tmp_path / "cluster.yaml").findings if finding.code == "CW265"]
     assert "29 of its cables go to other ports" in finding.message
 
 
@@ -151,12 +151,12 @@ def test_a_node_with_other_ports_keeps_its_far_ends_and_addresses(tmp_path: Path
     grown = grow(tmp_path, data_of("lab-roce") | {"hardware": ["own.yaml"]}, other)
 
     def far(plan: Plan) -> list[tuple[object, ...]]:
-        own = [each for each in plan.cables if each.a.device.startswith("st-")]
+        own = [cable for cable in plan.cables if cable.a.device.startswith("st-")]
         return [(each.a.device, each.b.device, each.b.port, each.a.address) for each in own]
 
     assert len(far(grown.before)) == 4
     assert far(grown.after) == far(grown.before)
-    assert {each.a.port for each in grown.after.cables if each.a.device.startswith("st-")} == {"eth7", "ipmi"}
+    assert {cable.a.port for cable in grown.after.cables if cable.a.device.startswith("st-")} == {"eth7", "ipmi"}
 
 
 def test_48_nodes_become_64_and_nothing_moves(tmp_path: Path) -> None:
@@ -179,13 +179,13 @@ def test_a_tier_that_gains_switches_gives_them_their_links_and_no_others(
         item(item(data["fabrics"], fabric)["tiers"], tier)["count"] = count
 
     grown = grow(tmp_path, data_of("lab-roce"), more)
-    (changes,) = [each for each in grown.changes.cables if each.fabric == fabric]
+    (changes,) = [cable for cable in grown.changes.cables if cable.fabric == fabric]
     new = {device.name for device in grown.changes.devices.added}
     assert {move.after.b.device for move in changes.moved} <= new
     assert {move.ends for move in changes.moved} == {"upper"}
     assert grown.moved() == NOTHING | {"cables": taken}
-    shares = Counter(each.b.device for each in grown.after.cables if each.a.side == "up" and each.fabric == fabric)
-    own = [shares[each.name] for each in grown.after.devices if each.role == tier]
+    shares = Counter(cable.b.device for cable in grown.after.cables if cable.a.side == "up" and cable.fabric == fabric)
+    own = [shares[device.name] for device in grown.after.devices if device.role == tier]
     assert max(own) - min(own) <= 1
     # Written down, the same plan comes of it, and nothing is taken a second time.
     path = tmp_path / "cluster.yaml"
@@ -213,8 +213,8 @@ def test_a_new_rack_takes_no_name_of_a_rack_that_switches_stand_in(tmp_path: Pat
         item(data["nodes"], "storage")["count"] += 4
 
     found = grow(tmp_path, data, more)
-    switches = {each.rack for each in found.before.devices if each.kind == "switch" and each.group == ""}
-    nodes = {each.rack for each in found.after.devices if each.node_group == "storage"}
+    switches = {device.rack for device in found.before.devices if device.kind == "switch" and device.group == ""}
+    nodes = {device.rack for device in found.after.devices if device.node_group == "storage"}
     assert len(nodes) == 3
     assert {rack[0] for rack in switches | nodes} == {"x"}
     assert switches.isdisjoint(nodes)
@@ -227,8 +227,8 @@ def test_the_last_rack_that_stands_may_be_left_out(tmp_path: Path) -> None:
 
     grow(tmp_path, data_of("lab-roce"), last)
     for name, told in (("cluster", []), ("unaided", ['"p01r01" is no place of compute.'])):
-        found = lint_path(tmp_path / f"{name}.yaml").findings
-        assert [each.message for each in found if each.code == "CW267"] == told
+        findings = lint_path(tmp_path / f"{name}.yaml").findings
+        assert [finding.message for finding in findings if finding.code == "CW267"] == told
 
 
 def test_what_is_given_up_rests_until_its_quarantine_ends(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_cables_laid_by_another_convention_are_where_they_are(tmp_path: Path) ->
     planned = build_plan(load_spec(write(data, tmp_path / "cluster.yaml")))
     item(item(data["fabrics"], "backend")["tiers"], "rtsw")["up"]["spread"] = "adjacent"
     laid = build_plan(load_spec(write(data, tmp_path / "adjacent.yaml")))
-    uplinks = [each for each in laid.cables if each.fabric == "backend" and each.a.side == "up"]
+    uplinks = [cable for cable in laid.cables if cable.fabric == "backend" and cable.a.side == "up"]
     assert moved(laid, planned)["cables"] == 56
     rows = [f"{c.b.device},{c.b.port.upper()},x,{c.a.device},{c.a.port}" for c in uplinks]
     file = tmp_path / "as-built.csv"
@@ -323,4 +323,4 @@ def test_a_file_says_the_same_however_often_it_is_written(tmp_path: Path) -> Non
         assert allocation_file(path).read_text() == text
         assert (after.devices, after.cables, after.subnets) == (before.devices, before.cables, before.subnets)
         assert not Comparison(after, load_spec(path).allocated).disagreements
-        assert not [each for each in lint_path(path).findings if each.code.startswith("CW26")]
+        assert not [finding for finding in lint_path(path).findings if finding.code.startswith("CW26")]

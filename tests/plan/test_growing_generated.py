@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def is_refused(path: Path) -> bool:
-    return any(each.code not in {"CW203", "CW204"} for each in lint_path(path).errors)
+    return any(error.code not in {"CW203", "CW204"} for error in lint_path(path).errors)
 
 
 def allocated(case: Case, folder: Path) -> Plan:
@@ -59,11 +59,11 @@ def test_nothing_that_stands_moves(case: Case, data: st.DataObject, folder: Path
     assume(not is_refused(path))
     after = build_plan(load_spec(path))
     assert moved(before, after) | {"numbers": 0} == NOTHING
-    own = {each.name: (each.asn, each.loopback, each.guid, each.index) for each in before.devices}
+    own = {device.name: (device.asn, device.loopback, device.guid, device.index) for device in before.devices}
     assert all(
-        own.get(each.name, now) == now
-        for each in after.devices
-        for now in [(each.asn, each.loopback, each.guid, each.index)]
+        own.get(device.name, now) == now
+        for device in after.devices
+        for now in [(device.asn, device.loopback, device.guid, device.index)]
     )
     assert not Comparison(after, after.spec.allocated).disagreements
     again = record(after, DAY)
@@ -80,6 +80,6 @@ def test_a_plan_beside_its_file_is_the_plan_without_it(case: Case, folder: Path)
     skeleton = build_skeleton(spec)
     after = build_plan(spec, skeleton)
     assert (after.groups, after.devices, after.cables) == (before.groups, before.devices, before.cables)
-    assert not [each for each in lint_path(folder / "cluster.yaml").findings if each.code.startswith("CW26")]
+    assert not [finding for finding in lint_path(folder / "cluster.yaml").findings if finding.code.startswith("CW26")]
     if not lint_path(folder / "cluster.yaml").errors:
         check_plan(spec, skeleton, after)

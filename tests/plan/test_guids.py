@@ -150,5 +150,5 @@ def test_a_label_in_two_fabrics_files_is_found(tmp_path: Path) -> None:
         (tmp_path / f"{name}.csv").write_text(f"{HEADER}compute-r00n0,{port},0x0c42a10300b20000\n")
     fabrics = "fabrics: [{name: data, guids: data.csv}, {name: files, guids: files.csv}]\n"
     (tmp_path / "two.yaml").write_text(f"extends: {example}\n{fabrics}")
-    found = [finding for finding in lint_path(tmp_path / "two.yaml").findings if finding.code == "CW145"]
-    assert len(found) == 1
+    findings = [finding for finding in lint_path(tmp_path / "two.yaml").findings if finding.code == "CW145"]
+    assert len(findings) == 1

@@ -33,7 +33,7 @@ def planned(folder: Path, more: str = "slack_m: 0.5") -> Plan:
 
 
 def between(plan: Plan, one: str, other: str) -> Cable:
-    return next(each for each in plan.cables if (each.a.device, each.b.device) == (one, other))
+    return next(cable for cable in plan.cables if (cable.a.device, cable.b.device) == (one, other))
 
 
 def cables_in_one_rack(plan: Plan) -> list[Cable]:
@@ -55,7 +55,7 @@ def test_no_cable_within_a_stated_rack_is_longer_than_a_rack_needs(name: str) ->
 
 def test_a_length_that_fits_every_rack_stays_as_the_tier_says_it() -> None:
     plan = build_plan(load_spec(INVENTORY / "lab-roce.yaml"))
-    assert {each.length_m for each in plan.cables if each.medium == "dac"} == {2}
+    assert {cable.length_m for cable in plan.cables if cable.medium == "dac"} == {2}
     assert not runs_of(plan).between("rsw-p01r00", "ssw-00", 20).is_measured
 
 
@@ -104,7 +104,7 @@ def test_a_way_that_crosses_far_off_is_longer_by_there_and_back(tmp_path: Path) 
 
 def test_a_cable_is_ordered_in_a_length_that_is_sold(tmp_path: Path) -> None:
     plan = planned(tmp_path, "lengths_m: [9, 1, 3]")
-    lengths = {each.length_m for each in plan.cables if "s00" not in each.a.device and each.medium != "backplane"}
+    lengths = {cable.length_m for cable in plan.cables if "s00" not in cable.a.device and cable.medium != "backplane"}
     assert lengths <= {1, 3, 9, *range(10, 40)}
     assert between(plan, "rsw-p01r00", "ssw-00").length_m == 9
 

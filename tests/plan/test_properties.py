@@ -34,12 +34,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def errors(path: Path) -> set[str]:
     """The codes of the errors that lint finds; every finding says where and what to do."""
-    found = lint_path(path).findings
-    for finding in found:
+    findings = lint_path(path).findings
+    for finding in findings:
         assert finding.position.line >= 1
         assert finding.message
         assert finding.hint
-    return {finding.code for finding in found if finding.severity is Severity.ERROR}
+    return {finding.code for finding in findings if finding.severity is Severity.ERROR}
 
 
 def owning_up(case: Case, folder: Path) -> Case:

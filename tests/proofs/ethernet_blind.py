@@ -31,12 +31,12 @@ def blind_edit(text: str, chosen: Random) -> tuple[str, str]:
     lines = text.split("\n")
     at = chosen.choice([at for at, line in enumerate(lines) if line.strip() not in {"", "!"}])
     line = lines[at]
-    header = next((each for each in reversed(lines[:at]) if each and each[0] not in " !"), "")
+    header = next((line for line in reversed(lines[:at]) if line and line[0] not in " !"), "")
     is_inner = line.startswith(" ") and not text.startswith("#")
     numbers = list(re.finditer(r"\d+", line))
     if numbers and chosen.random() < 1 / 2:
-        found = chosen.choice(numbers)
-        lines[at] = f"{line[: found.start()]}{int(found[0]) + 1}{line[found.end() :]}"
+        choice = chosen.choice(numbers)
+        lines[at] = f"{line[: choice.start()]}{int(choice[0]) + 1}{line[choice.end() :]}"
     else:
         del lines[at]
     return f"{header} > {line.strip()}" if is_inner else line, "\n".join(lines)

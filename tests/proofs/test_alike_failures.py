@@ -30,11 +30,11 @@ def fabrics(tmp_path_factory: pytest.TempPathFactory) -> tuple[RoutedFabric, ...
     """The fabrics of four pods."""
     plan = plan_with(tmp_path_factory.mktemp("pods"), "lab-roce", PODS)
     network = network_of_tree(tree_of(plan.name, list(Rendering(plan).of_kinds(KINDS)), Declaration(plan)))
-    return tuple(each for each in network.fabrics if each.links)
+    return tuple(fabric for fabric in network.fabrics if fabric.links)
 
 
 def backend(fabrics: tuple[RoutedFabric, ...]) -> RoutedFabric:
-    return next(each for each in fabrics if each.name == "rtsw-ctsw-atsw")
+    return next(fabric for fabric in fabrics if fabric.name == "rtsw-ctsw-atsw")
 
 
 def judged(few: StandIns, failures: list[Failure]) -> object:

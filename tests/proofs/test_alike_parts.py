@@ -33,11 +33,11 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> RoutedFabric:
     """The backend of four pods."""
     plan = plan_with(tmp_path_factory.mktemp("pods"), "lab-roce", PODS)
     network = network_of_tree(tree_of(plan.name, list(Rendering(plan).of_kinds(KINDS)), Declaration(plan)))
-    return next(each for each in network.fabrics if each.name == "rtsw-ctsw-atsw")
+    return next(fabric for fabric in network.fabrics if fabric.name == "rtsw-ctsw-atsw")
 
 
 def test_one_pod_and_another_stand_for_four(backend: RoutedFabric) -> None:
-    sizes = [(len(each.fabric.routers), len(each.columns)) for each in sections(backend)]
+    sizes = [(len(section.fabric.routers), len(section.columns)) for section in sections(backend)]
     above, pod = 2, 4
     assert len(backend.routers) == above + 4 * pod
     assert sizes == [(above + 2 * pod, pod), (above + 2 * pod, above)]
@@ -46,9 +46,9 @@ def test_one_pod_and_another_stand_for_four(backend: RoutedFabric) -> None:
 
 def test_edges_of_a_part_are_those_that_its_own_cables_make(backend: RoutedFabric) -> None:
     """A part takes them over from the whole, and does not look for sessions again."""
-    for each in sections(backend):
-        taken = edge_table(backend).among(each.rows, len(backend.routers))
-        own = edge_table(cut(backend, each.rows.tolist()))
+    for section in sections(backend):
+        taken = edge_table(backend).among(section.rows, len(backend.routers))
+        own = edge_table(cut(backend, section.rows.tolist()))
         assert len(taken.way)
         assert _shown(taken) == _shown(own)
 
@@ -177,7 +177,7 @@ def test_a_fault_of_the_same_kind_everywhere_is_followed_too(backend: RoutedFabr
         for router in backend.routers
     ]
     faulty = RoutedFabric(tuple(routers), backend.links, backend.nics, backend.rank)
-    assert all(len(each.fabric.routers) < len(faulty.routers) for each in sections(faulty))
+    assert all(len(section.fabric.routers) < len(faulty.routers) for section in sections(faulty))
     require_equal(faulty)
 
 

@@ -41,12 +41,12 @@ def test_cuts_are_those_of_networkx(seed: int) -> None:
     for _ in range(12):
         leaf = f"leaf-s0{chosen.randrange(2)}-0{chosen.randrange(8)}"
         cables.unplug(leaf, chosen.choice([port for port in cables.ports(leaf) if port > 8]))
-    found = verdict("ib-bisection", tree("lab-ib", {FABRIC: lambda _: cables.text}))
+    result = verdict("ib-bisection", tree("lab-ib", {FABRIC: lambda _: cables.text}))
     expected = {unit: flow(cables.text, f"leaf-s0{unit}") for unit in range(2)}
     for unit, links in expected.items():
         assert links < 64
         message = f"unit of gpu-s0{unit}r00n0: {links} links carry 64 adapters"
-        assert any(message in example.message for example in found.counterexamples)
+        assert any(message in example.message for example in result.counterexamples)
 
 
 THREE_TIERS = """nodes:
@@ -130,10 +130,10 @@ expect:
 def test_lint_and_proof_judge_one_promise(overlay: str, refused: str, tmp_path: Path) -> None:
     """What the proof refutes lint refuses first; what a promise covers is proven."""
     plan = plan_with(tmp_path, "lab-ib", overlay)
-    assert [each.code for each in lint_path(tmp_path / "overlay.yaml").errors] == [refused] * bool(refused)
+    assert [error.code for error in lint_path(tmp_path / "overlay.yaml").errors] == [refused] * bool(refused)
     files = tuple(Rendering(plan).of_kinds(BISECTION.kinds))
-    found = BISECTION.run(tree_of(plan.name, files, Declaration(plan)))
-    assert found.is_proven or refused, found.counterexamples
+    result = BISECTION.run(tree_of(plan.name, files, Declaration(plan)))
+    assert result.is_proven or refused, result.counterexamples
 
 
 # --- engines ---------------------------------------------------------------------------------------------------------
@@ -144,18 +144,18 @@ def test_lint_and_proof_judge_one_promise(overlay: str, refused: str, tmp_path: 
 def test_only_ftree_loads_links_as_they_are_cabled(check: ProofCheck, engine: str) -> None:
     """Real opensm put 32 times the mean on links of a regular tree by updn."""
     edit = {CONFIG: lambda text: text.replace("routing_engine ftree", f"routing_engine {engine}", 1)}
-    found = check.run(tree("lab-ib", edit))
-    assert not found.is_proven
-    assert not found.is_refuted, found.counterexamples
-    assert engine.removeprefix("ftree,") in found.word
-    assert not any("load of an uplink" in fact.name for fact in found.facts)
+    result = check.run(tree("lab-ib", edit))
+    assert not result.is_proven
+    assert not result.is_refuted, result.counterexamples
+    assert engine.removeprefix("ftree,") in result.word
+    assert not any("load of an uplink" in fact.name for fact in result.facts)
     assert check.run(tree("lab-ib")).is_proven
 
 
 def test_an_engine_is_known_by_the_text_and_not_by_the_spec(tmp_path: Path) -> None:
     overlay = "fabrics: [{name: backend, subnet_manager: {routing_engine: updn}}]\n"
     plan = plan_with(tmp_path, "lab-ib", overlay)
-    assert [each.code for each in lint_path(tmp_path / "overlay.yaml").findings] == ["CW323"]
+    assert [finding.code for finding in lint_path(tmp_path / "overlay.yaml").findings] == ["CW323"]
     artifacts = tuple(Rendering(plan).of_kinds(BISECTION.kinds))
     for declaration in (Declaration(plan), None):
         assert "updn loads links otherwise" in BISECTION.run(tree_of(plan.name, artifacts, declaration)).word

@@ -136,8 +136,8 @@ def test_a_list_on_a_port_of_a_channel_is_told() -> None:
     """EOS asks the channel alone: a list on its port looks as if it held."""
     before = text_of("eos", RACK, FILES["eos"])
     after = re.sub(r"(?=   channel-group)", "   ip access-group HOSTS in\n", before, count=1)
-    found = ISOLATION.run(tree("eos", RACK, FILES["eos"], after)).counterexamples
-    assert any("is asked for lists" in each.message for each in found)
+    counterexamples = ISOLATION.run(tree("eos", RACK, FILES["eos"], after)).counterexamples
+    assert any("is asked for lists" in example.message for example in counterexamples)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ Members = dict[str, ArchivedFile]
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Declaration, ExpectedTree]:
     plan = plan_of("lab-roce")
-    made = tuple(each for device in plan.devices for each in Rendering(plan).of_device(device.name))
+    made = tuple(artifact for device in plan.devices for artifact in Rendering(plan).of_device(device.name))
     folder: Path = tmp_path_factory.mktemp("tree")
     for each in made:
         file = folder / each.device / each.path
@@ -67,9 +67,9 @@ def image_archive(folder: Path) -> Path:
 
 
 def test_what_we_render_is_proven(folder: Path, rendered: tuple[Path, Declaration, ExpectedTree]) -> None:
-    found = verdict(folder, rendered)
-    assert found.is_proven, (found.word, messages(found))
-    assert found.facts[0].value == 8
+    result = verdict(folder, rendered)
+    assert result.is_proven, (result.word, messages(result))
+    assert result.facts[0].value == 8
     assert verdict(folder, rendered, declared=False).is_proven
 
 
@@ -109,9 +109,9 @@ def test_another_image_is_refuted(
     folder: Path, rendered: tuple[Path, Declaration, ExpectedTree], edit: Callable[[Members], None], message: str
 ) -> None:
     repack(image_archive(folder), edit)
-    found = verdict(folder, rendered)
-    assert message in messages(found)
-    assert {example.device for example in found.counterexamples} == {SERVER}
+    result = verdict(folder, rendered)
+    assert message in messages(result)
+    assert {example.device for example in result.counterexamples} == {SERVER}
 
 
 def test_a_stranger_in_a_nodes_archive_is_refuted(

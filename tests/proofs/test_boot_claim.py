@@ -48,9 +48,9 @@ def changed(old: str, new: str) -> Edit:
 
 @pytest.mark.parametrize(("name", "counts"), [("lab-roce", [8, 16]), ("lab-tenants", [64, 64]), ("lab-ib", [16, 32])])
 def test_what_we_render_is_proven(name: str, counts: list[int]) -> None:
-    found = NETWORK_BOOT.run(whole(name))
-    assert found.is_proven, [str(example) for example in found.counterexamples]
-    assert [fact.value for fact in found.facts] == counts
+    result = NETWORK_BOOT.run(whole(name))
+    assert result.is_proven, [str(example) for example in result.counterexamples]
+    assert [fact.value for fact in result.facts] == counts
 
 
 @pytest.mark.parametrize(
@@ -78,16 +78,16 @@ def test_what_we_render_is_proven(name: str, counts: list[int]) -> None:
     ],
 )
 def test_what_another_line_does_is_told_with_its_file(path: str, edit: Edit | None, message: str) -> None:
-    found = verdict("lab-roce", SERVER, path, edit)
-    assert found.is_refuted
-    assert any(message in str(example) for example in found.counterexamples), [str(e) for e in found.counterexamples]
+    result = verdict("lab-roce", SERVER, path, edit)
+    assert result.is_refuted
+    assert any(message in str(example) for example in result.counterexamples), [str(e) for e in result.counterexamples]
 
 
 def test_a_command_that_nobody_knows_leaves_the_claim_open() -> None:
-    found = verdict("lab-roce", SERVER, SCRIPT, lambda text: text + "sanboot --drive 0x80\n")
-    assert not found.is_refuted
-    assert not found.is_settled
-    assert "sanboot" in found.unjudged
+    result = verdict("lab-roce", SERVER, SCRIPT, lambda text: text + "sanboot --drive 0x80\n")
+    assert not result.is_refuted
+    assert not result.is_settled
+    assert "sanboot" in result.unjudged
 
 
 def test_installers_ask_for_the_mark_of_their_machine() -> None:
@@ -99,8 +99,8 @@ def test_installers_ask_for_the_mark_of_their_machine() -> None:
         (changed("|| goto disk", "||"), "whether or not its mark is there"),
         (changed("/installing/", "/installing/of-"), "which is another machine's"),
     ):
-        found = verdict("rsc-phase1", server, path, edit)
-        assert any(message in str(example) for example in found.counterexamples), found.counterexamples
+        result = verdict("rsc-phase1", server, path, edit)
+        assert any(message in str(example) for example in result.counterexamples), result.counterexamples
 
 
 def test_servers_are_asked_in_the_order_of_the_plan() -> None:
@@ -111,8 +111,8 @@ def test_servers_are_asked_in_the_order_of_the_plan() -> None:
         head, first, second, *rest = text.split("\n:")
         return "\n:".join((head, second, first, *rest))
 
-    found = verdict("rsc-phase1", server, path, turned)
-    assert any("in another order" in str(example) for example in found.counterexamples), found.counterexamples
+    result = verdict("rsc-phase1", server, path, turned)
+    assert any("in another order" in str(example) for example in result.counterexamples), result.counterexamples
 
 
 def test_a_folder_alone_is_judged_by_itself() -> None:

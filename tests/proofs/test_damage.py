@@ -87,7 +87,7 @@ def test_every_lost_port_line_is_noticed() -> None:
     ],
 )
 def test_what_is_no_configuration_proves_nothing_and_crashes_no_check(path: str, text: str) -> None:
-    device = min(each.device for each in ethernet_trees.artifacts_of("lab-sonic") if each.path == path)
+    device = min(artifact.device for artifact in ethernet_trees.artifacts_of("lab-sonic") if artifact.path == path)
     edit = partial(re.sub, rf"{text.split(maxsplit=1)[0]} [^,\n}}]*", text) if text.startswith('"') else lambda _: text
     subject = ethernet_trees.tree("lab-sonic", {(device, path): edit})
     assert not is_proven(subject)
@@ -101,9 +101,9 @@ def test_a_fabric_in_which_nobody_announces_anything_is_refuted() -> None:
     subject = ethernet_trees.tree(
         "lab-roce",
         {
-            (each.device, each.path): silence[each.path]
-            for each in ethernet_trees.artifacts_of("lab-roce")
-            if each.path in silence and each.device != "mgmt-00"
+            (artifact.device, artifact.path): silence[artifact.path]
+            for artifact in ethernet_trees.artifacts_of("lab-roce")
+            if artifact.path in silence and artifact.device != "mgmt-00"
         },
     )
     assert ethernet_trees.verdict("reachability", subject).is_refuted

@@ -70,7 +70,7 @@ def test_a_route_to_nowhere_in_the_way_of_hosts_is_named(system: str) -> None:
     spine = "ctsw-p00-00" if device.startswith("rtsw") else "ssw-00"
     devices = dict.fromkeys((device, owner, spine))
     before = REACHABILITY.run(tree(spec, *devices)).counterexamples
-    found = REACHABILITY.run(tree(spec, *devices, edits={(device, path): edit})).counterexamples
-    told = [each for each in found if each not in before]
-    assert [each.device for each in told] == [device]
-    assert re.search(rf"a route to nowhere takes what goes to \S+/64, which {owner} announces", told[0].message)
+    counterexamples = REACHABILITY.run(tree(spec, *devices, edits={(device, path): edit})).counterexamples
+    examples = [example for example in counterexamples if example not in before]
+    assert [each.device for each in examples] == [device]
+    assert re.search(rf"a route to nowhere takes what goes to \S+/64, which {owner} announces", examples[0].message)

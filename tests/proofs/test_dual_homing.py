@@ -53,10 +53,10 @@ def verdict(system: str, file: str = "", old: str = "", new: str = "", *, every:
 
 @pytest.mark.parametrize("system", MODELS)
 def test_a_rack_switch_less_keeps_every_node(system: str) -> None:
-    found = verdict(system)
-    assert not found.counterexamples
+    result = verdict(system)
+    assert not result.counterexamples
     nodes = {c.a.device for c in dual_homed(system).cables if c.fabric == "frontend" and c.a.side == "host"}
-    facts = [fact.value for fact in found.facts if "nodes at several switches" in fact.name]
+    facts = [fact.value for fact in result.facts if "nodes at several switches" in fact.name]
     twice = [name for name in nodes if not name.startswith("st-")]
     assert facts == [len([name for name in twice if dual_homed(system).by_name[name].image is not None])]
 
@@ -68,10 +68,10 @@ def test_a_rack_switch_less_keeps_every_node_of_a_roce_fabric(system: str, tmp_p
     overlay = f"fabrics:\n  - name: backend\n    tiers: [{{role: rtsw, count: 2{model}}}]\n"
     plan = plan_with(tmp_path, LABS[system], overlay)
     made = tuple(Rendering(plan).of_kinds(ETHERNET_FAILURES.kinds))
-    found = ETHERNET_FAILURES.run(tree_of("dual", made, Declaration(plan)))
-    assert not found.counterexamples
+    result = ETHERNET_FAILURES.run(tree_of("dual", made, Declaration(plan)))
+    assert not result.counterexamples
     nodes = {c.a.device for c in plan.cables if c.fabric == "backend" and c.a.side == "host"}
-    (fact,) = [fact.value for fact in found.facts if "nodes at several" in fact.name and "rtsw" in fact.name]
+    (fact,) = [fact.value for fact in result.facts if "nodes at several" in fact.name and "rtsw" in fact.name]
     assert fact == len(nodes)
 
 
@@ -80,21 +80,21 @@ def test_a_node_that_loses_its_second_way_is_refuted() -> None:
     text = next(a.content.decode() for a in artifacts("nvue") if (a.device, a.path[-11:]) == (NODE, "fe1.network"))
     start = text.index("\n[Route]", text.index("Metric=201") - 400)
     assert start > 0
-    found = verdict("nvue", "20-fe1.network", "Metric=201", "Metric=201\nTable=109")
-    assert not found.counterexamples, "the route over both has a hop by fe1 still"
+    result = verdict("nvue", "20-fe1.network", "Metric=201", "Metric=201\nTable=109")
+    assert not result.counterexamples, "the route over both has a hop by fe1 still"
     own = [
         Artifact(a.device, a.path, _without(a.content.decode()).encode(), a.kind)
         if a.device == NODE and a.path.endswith(("20-fe0.network", "20-fe1.network"))
         else a
         for a in artifacts("nvue")
     ]
-    found = ETHERNET_FAILURES.run(tree_of("dual", own, Declaration(dual_homed("nvue"))))
-    (message,) = [each.message for each in found.counterexamples if each.device == NODE]
+    result = ETHERNET_FAILURES.run(tree_of("dual", own, Declaration(dual_homed("nvue"))))
+    (message,) = [example.message for example in result.counterexamples if example.device == NODE]
     assert message.startswith("when rsw-p00r00-00 fails, no route leads to fd00:")
 
 
 def _without(text: str) -> str:
     """A file whose main table has no way by fe1."""
     head, *routes = text.split("\n[Route]")
-    kept = [each for each in routes if "@fe1" not in each and "Metric=201" not in each]
+    kept = [route for route in routes if "@fe1" not in route and "Metric=201" not in route]
     return "\n[Route]".join((head, *kept))

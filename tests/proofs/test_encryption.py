@@ -88,9 +88,9 @@ def verdict(plan: Plan, device: str = "", path: str = "", edit: Callable[[str], 
 
 
 def test_what_is_rendered_is_proven_promise_by_promise(plan: Plan) -> None:
-    found = verdict(plan)
-    assert found.is_proven, [str(each) for each in found.counterexamples]
-    assert {fact.name: fact.value for fact in found.facts} == {
+    result = verdict(plan)
+    assert result.is_proven, [str(example) for example in result.counterexamples]
+    assert {fact.name: fact.value for fact in result.facts} == {
         "encrypted paths (P3)": 8 * 2 + 2 * 8,  # two mounts on eight nodes, both ends of eight links
         "reviewed datasets (P5)": 16,
         "keys that end (P6)": 16,
@@ -194,24 +194,24 @@ MUTATIONS = [
 def test_a_broken_promise_is_named(
     plan: Plan, promise: str, device: str, path: str, edit: Callable[[str], str | None], message: str
 ) -> None:
-    found = verdict(plan, device, path, edit)
-    told = [each for each in found.counterexamples if message in each.message]
-    assert told, [str(each) for each in found.counterexamples]
-    assert told[0].device == device
-    assert told[0].message.startswith(f"{promise}: ")
+    result = verdict(plan, device, path, edit)
+    examples = [example for example in result.counterexamples if message in example.message]
+    assert examples, [str(example) for example in result.counterexamples]
+    assert examples[0].device == device
+    assert examples[0].message.startswith(f"{promise}: ")
 
 
 def test_a_drop_in_that_changes_a_mount_is_named(plan: Plan) -> None:
     verdict(plan)
     weaker = Artifact(NODE, f"{HOME}.d/90-site.conf", b"[Mount]\nOptions=vers=4.2\n", "mounts")
-    found = ENCRYPTION.run(tree_of("lab", [*_plans[id(plan)], weaker], Declaration(plan)))
-    assert [str(each) for each in found.counterexamples] == [
+    result = ENCRYPTION.run(tree_of("lab", [*_plans[id(plan)], weaker], Declaration(plan)))
+    assert [str(example) for example in result.counterexamples] == [
         f"{NODE}:/{HOME}.d/90-site.conf: P3: a drop-in changes a mount unit after it was checked"
     ]
 
 
 def test_a_tree_without_its_spec_is_judged_by_its_text(plan: Plan) -> None:
     verdict(plan)
-    found = ENCRYPTION.run(tree_of("lab", _plans[id(plan)]))
-    assert found.is_proven
-    assert "which links must be encrypted" in found.notes[0]
+    result = ENCRYPTION.run(tree_of("lab", _plans[id(plan)]))
+    assert result.is_proven
+    assert "which links must be encrypted" in result.notes[0]

@@ -45,22 +45,22 @@ def changed_lines(before: str, after: str) -> set[int]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_we_render_is_proven(name: str) -> None:
-    found = verdict(name, tree(LAB))
-    assert found.counterexamples == ()
-    assert found.facts
+    result = verdict(name, tree(LAB))
+    assert result.counterexamples == ()
+    assert result.facts
     chips = ["rtsw-ctsw-atsw: whether chips hold 16 equal paths was not checked: no source bounds them"]
     seeds = "ctsw and atsw have EOS's own with seeds of their own; what a seed changes in a chip is not published"
     notes = [f"rtsw-ctsw-atsw: {seeds}", *chips] if name == "ecmp-hash" else []
-    assert list(found.notes) == notes
+    assert list(result.notes) == notes
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rack_switches_with_sonic_are_proven(name: str) -> None:
-    found = verdict(name, tree(SONIC_LAB))
-    assert found.counterexamples == ()
-    assert found.facts
+    result = verdict(name, tree(SONIC_LAB))
+    assert result.counterexamples == ()
+    assert result.facts
     if name == "ethernet-failures":  # the same cables, so the same failures
-        assert found.facts == verdict(name, tree(LAB)).facts
+        assert result.facts == verdict(name, tree(LAB)).facts
 
 
 @pytest.mark.parametrize("spec", ["lab-ib", "rsc-phase1"])
@@ -99,16 +99,16 @@ def test_a_fabric_in_parts_is_refuted(tmp_path: Path) -> None:
     """Without the switches that join its cores, two uplinks to eight of them leave RSC's management in four parts."""
     plan = plan_with(tmp_path, "rsc-phase1", WITHOUT_A_TOP)
     subject = tree_of("rsc-phase1", list(Rendering(plan).of_devices(None)), Declaration(plan))
-    found = verdict("reachability", subject).counterexamples
-    parts = [each for each in found if "no cable joins them" in each.message]
+    counterexamples = verdict("reachability", subject).counterexamples
+    parts = [example for example in counterexamples if "no cable joins them" in example.message]
     assert len(parts) == 6  # every two of the four parts
 
 
 def test_one_switch_that_passes_routes_back_up_can_deadlock() -> None:
     """An RTSW that tells each CTSW what the other told it closes a circle of waiting buffers through an ATSW."""
     everything = substitute(r'"prefix_list_name": "OWN"', '"prefix_list_name": "FABRIC"')
-    found = verdict("valley-free", tree(LAB, {("rtsw-p00r00", BGP): everything}))
-    circles = [each for each in found.counterexamples if "deadlock" in each.message]
+    result = verdict("valley-free", tree(LAB, {("rtsw-p00r00", BGP): everything}))
+    circles = [example for example in result.counterexamples if "deadlock" in example.message]
     before = text_of(LAB, "rtsw-p00r00", BGP)
     assert circles
     for circle in circles:  # one for each direction of going round
@@ -201,22 +201,22 @@ def test_one_dscp_on_any_hop_is_named_with_its_line_and_both_values(
 ) -> None:
     edit = substitute(pattern, new)
     before = text_of(spec, device, path)
-    found = verdict("qos", tree(spec, {(device, path): edit}))
+    result = verdict("qos", tree(spec, {(device, path): edit}))
     lines = changed_lines(before, edit(before))
     assert any(
-        (each.device, each.file) == (device, path) and each.line in lines and message in each.message
-        for each in found.counterexamples
-    ), [str(each) for each in found.counterexamples][:4]
+        (example.device, example.file) == (device, path) and example.line in lines and message in example.message
+        for example in result.counterexamples
+    ), [str(example) for example in result.counterexamples][:4]
 
 
 @pytest.mark.parametrize(("check", "device", "path", "pattern", "new"), EDITS)
 def test_an_edit_is_refuted_where_it_was_made(check: str, device: str, path: str, pattern: str, new: str) -> None:
     edit = substitute(pattern, new)
     before = text_of(LAB, device, path)
-    found = verdict(check, tree(LAB, {(device, path): edit}))
-    assert not found.is_proven
-    own = [each for each in found.counterexamples if each.device == device]
-    assert own, f"others are blamed: {found.counterexamples[:3]}"
+    result = verdict(check, tree(LAB, {(device, path): edit}))
+    assert not result.is_proven
+    own = [example for example in result.counterexamples if example.device == device]
+    assert own, f"others are blamed: {result.counterexamples[:3]}"
     lines = changed_lines(before, edit(before))
     assert {each.file for each in own} & {path, AGENT if path == BGP else path}
     report = [(each.line, each.message) for each in own][:5]
@@ -287,7 +287,7 @@ def border(limit: str) -> Edit:
 def test_a_session_with_the_site_needs_a_limit_but_no_switch_at_its_end() -> None:
     limited = tree(LAB, {("ssw-00", EOS): border("   neighbor SITE maximum-routes 5 warning-limit 2\n")})
     assert verdict("bgp-sessions", limited).counterexamples == ()
-    assert not [each for each in verdict("reachability", limited).counterexamples if "SITE" in each.message]
+    assert not [example for example in verdict("reachability", limited).counterexamples if "SITE" in example.message]
     unlimited = verdict("bgp-sessions", tree(LAB, {("ssw-00", EOS): border("")})).counterexamples
     assert [each.message for each in unlimited if "nothing limits" in each.message]
 
@@ -303,5 +303,5 @@ def test_a_policy_announcing_every_route_is_refuted_with_a_list_or_without(term:
             1,
         )
 
-    found = verdict("reachability", tree("lab-roce", {("ctsw-p00-00", EOS): edit})).counterexamples
-    assert any("announces every route" in each.message for each in found)
+    counterexamples = verdict("reachability", tree("lab-roce", {("ctsw-p00-00", EOS): edit})).counterexamples
+    assert any("announces every route" in example.message for example in counterexamples)

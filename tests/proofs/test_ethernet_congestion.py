@@ -151,11 +151,13 @@ def test_a_hop_that_differs_is_named_with_line_and_values(
     spec: str, device: str, path: str, pattern: str, new: str, blamed: str, message: str
 ) -> None:
     after = re.sub(pattern, new, text_of(spec, device, path), count=1, flags=re.M)
-    found = verdict("qos", tree(spec, {(device, path): lambda _: after})).counterexamples
-    assert found
-    assert {(each.device, each.file) for each in found} == {(device, path)}
+    counterexamples = verdict("qos", tree(spec, {(device, path): lambda _: after})).counterexamples
+    assert counterexamples
+    assert {(example.device, example.file) for example in counterexamples} == {(device, path)}
     lines = ["", *after.split("\n")]
-    assert [e for e in found if blamed in lines[e.line] and message in e.message], [str(each) for each in found][:4]
+    assert [e for e in counterexamples if blamed in lines[e.line] and message in e.message], [
+        str(example) for example in counterexamples
+    ][:4]
 
 
 def test_a_line_of_the_whole_switch_is_named_once() -> None:
@@ -180,8 +182,8 @@ def artifacts_with(spec: str, overlay: str, folder: Path) -> tuple[Artifact, ...
     ids=["marking", "a quick watchdog", "a slow watchdog"],
 )
 def test_what_systems_write_in_their_own_way_is_proven(spec: str, overlay: str, tmp_path: Path) -> None:
-    found = verdict("qos", tree_of(spec, artifacts_with(spec, overlay, tmp_path)))
-    assert found.counterexamples == ()
+    result = verdict("qos", tree_of(spec, artifacts_with(spec, overlay, tmp_path)))
+    assert result.counterexamples == ()
 
 
 @pytest.mark.parametrize(
@@ -198,12 +200,14 @@ def test_marking_that_differs_is_named(
     spec: str, device: str, path: str, pattern: str, new: str, message: str, tmp_path: Path
 ) -> None:
     edited = []
-    for each in artifacts_with(spec, MARKS, tmp_path):
-        here = (each.device, each.path) == (device, path)
-        content = each.content.replace(pattern.encode(), new.encode()) if here else each.content
-        assert not here or content != each.content
-        edited.append(Artifact(each.device, each.path, content, each.kind))
-    found = verdict("qos", tree_of(spec, edited)).counterexamples
-    assert {(each.device, each.file) for each in found} == {(device, path)}
-    assert all(each.line for each in found)
-    assert any(message in each.message for each in found), [str(each) for each in found][:4]
+    for artifact in artifacts_with(spec, MARKS, tmp_path):
+        here = (artifact.device, artifact.path) == (device, path)
+        content = artifact.content.replace(pattern.encode(), new.encode()) if here else artifact.content
+        assert not here or content != artifact.content
+        edited.append(Artifact(artifact.device, artifact.path, content, artifact.kind))
+    counterexamples = verdict("qos", tree_of(spec, edited)).counterexamples
+    assert {(example.device, example.file) for example in counterexamples} == {(device, path)}
+    assert all(example.line for example in counterexamples)
+    assert any(message in example.message for example in counterexamples), [
+        str(example) for example in counterexamples
+    ][:4]

@@ -129,9 +129,11 @@ def everywhere(spec: str, changes: dict[str, tuple[str, str]]) -> RenderedTree:
     return tree(
         spec,
         {
-            (each.device, each.path): lambda text, edit=changes[each.path]: re.sub(edit[0], edit[1], text, flags=re.M)  # type: ignore[misc]  # a bound default
-            for each in artifacts_of(spec)
-            if each.path in changes and BACKEND.match(each.device)
+            (artifact.device, artifact.path): lambda text, edit=changes[artifact.path]: re.sub(
+                edit[0], edit[1], text, flags=re.M
+            )  # type: ignore[misc]  # a bound default
+            for artifact in artifacts_of(spec)
+            if artifact.path in changes and BACKEND.match(artifact.device)
         },
     )
 
@@ -145,10 +147,10 @@ def test_what_all_switches_lost_is_compared_with_the_spec(
     check: str, spec: str, changes: dict[str, tuple[str, str]], message: str, line: str
 ) -> None:
     subject = everywhere(spec, changes)
-    said = verdict(check, subject).counterexamples
-    found = [each for each in said if message in each.message]
-    assert len(found) == 1, [str(each) for each in said][:6]
-    assert line in blamed(subject, found[0])
+    counterexamples = verdict(check, subject).counterexamples
+    examples = [example for example in counterexamples if message in example.message]
+    assert len(examples) == 1, [str(example) for example in counterexamples][:6]
+    assert line in blamed(subject, examples[0])
 
 
 def test_a_folder_has_no_spec_to_be_compared_with() -> None:

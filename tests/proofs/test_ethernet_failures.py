@@ -92,7 +92,7 @@ def test_cables_of_racks_at_once_are_those_one_by_one(name: str, tmp_path: Path)
     uplinks = uplinks_of(backend() if name == "backend" else uneven(tmp_path)[1])
     for sizes in job_sizes(uplinks):
         for unit in sizes.units:
-            at_leaf = [each.links[0] for each in single_cables(uplinks) if unit.row[uplinks.low[each.links[0]]] >= 0]
+            at_leaf = [cable.links[0] for cable in single_cables(uplinks) if unit.row[uplinks.low[cable.links[0]]] >= 0]
             at_leaf = [at for at in at_leaf if uplinks.fabric.rank[uplinks.low[at]] == 0]
             one_by_one = [left_after(unit, Failure(links=(at,))) for at in at_leaf]
             assert leaf_cables_after(unit, np.array(at_leaf)).tolist() == pytest.approx(one_by_one)
@@ -103,9 +103,9 @@ def test_cables_of_racks_at_once_are_those_one_by_one(name: str, tmp_path: Path)
 
 
 def test_racks_that_leave_out_a_switch_each_still_meet_without_any(tmp_path: Path) -> None:
-    found = ETHERNET_FAILURES.run(uneven(tmp_path)[0])
-    assert found.is_proven, found.counterexamples
-    left = [fact.value for fact in found.facts if fact.name.startswith("rsw-ssw: any switch fails: left for a job")]
+    result = ETHERNET_FAILURES.run(uneven(tmp_path)[0])
+    assert result.is_proven, result.counterexamples
+    left = [fact.value for fact in result.facts if fact.name.startswith("rsw-ssw: any switch fails: left for a job")]
     assert left == [0.5]  # of three switches above a rack two are above another one too, and one of these fails
 
 
@@ -128,9 +128,9 @@ def test_a_single_failure_that_parts_racks_is_refuted() -> None:
     def silent(text: str) -> str:
         return re.sub(r"^(route-map TO-\w+) permit", r"\1 deny", text, flags=re.M)
 
-    found = verdict("ethernet-failures", tree("lab-roce", {("ctsw-p00-00", EOS): silent})).counterexamples
-    assert any("is cut off when ctsw-p00-01 fails" in each.message for each in found)
-    assert any("no longer meet when ctsw-p00-01 fails" in each.message for each in found)
+    counterexamples = verdict("ethernet-failures", tree("lab-roce", {("ctsw-p00-00", EOS): silent})).counterexamples
+    assert any("is cut off when ctsw-p00-01 fails" in example.message for example in counterexamples)
+    assert any("no longer meet when ctsw-p00-01 fails" in example.message for example in counterexamples)
 
 
 def test_the_sample_is_stated_and_always_the_same() -> None:
@@ -154,12 +154,12 @@ def test_what_the_spec_accepts_is_noted_and_not_refuted(tmp_path: Path) -> None:
     accepted = {True: ONE_SPINE, False: "\n".join(line for line in ONE_SPINE.splitlines() if "accepts" not in line)}
     for is_accepted, overlay in accepted.items():
         plan = plan_with(tmp_path, "lab-roce", overlay)
-        found = ETHERNET_FAILURES.run(
+        result = ETHERNET_FAILURES.run(
             tree_of(plan.name, tuple(Rendering(plan).of_kinds(ETHERNET_FAILURES.kinds)), Declaration(plan))
         )
-        assert found.is_proven is is_accepted
-        assert any("ssw-00" in note and "Training runs on" in note for note in found.notes) is is_accepted
-        assert [each.code for each in lint_path(tmp_path / "overlay.yaml").findings] == [
+        assert result.is_proven is is_accepted
+        assert any("ssw-00" in note and "Training runs on" in note for note in result.notes) is is_accepted
+        assert [finding.code for finding in lint_path(tmp_path / "overlay.yaml").findings] == [
             "CW251" if is_accepted else "CW221"
         ]
 
@@ -173,7 +173,7 @@ expect:
   - {figure: oversubscription.backend.leaf, value: 4, assumed: "A single spine."}
 """
     plan = plan_with(tmp_path, "lab-ib", overlay)
-    assert {each.code for each in lint_path(tmp_path / "overlay.yaml").findings} == {"CW251"}
-    found = FAILURES.run(tree_of(plan.name, tuple(Rendering(plan).of_kinds(FAILURES.kinds)), Declaration(plan)))
-    assert found.is_proven, found.counterexamples
-    assert any("A lab with a single spine" in note for note in found.notes)
+    assert {finding.code for finding in lint_path(tmp_path / "overlay.yaml").findings} == {"CW251"}
+    result = FAILURES.run(tree_of(plan.name, tuple(Rendering(plan).of_kinds(FAILURES.kinds)), Declaration(plan)))
+    assert result.is_proven, result.counterexamples
+    assert any("A lab with a single spine" in note for note in result.notes)

@@ -53,17 +53,20 @@ def test_the_interface_of_a_vlan_limits_the_packets_of_its_hosts(tmp_path_factor
     artifacts = artifacts_with(EOS_RACKS, tmp_path_factory.getbasetemp())
     short = tuple(
         Artifact(
-            each.device, each.path, re.sub(rb"(?s)(interface Vlan.*?mtu) 9000", rb"\1 1500", each.content), each.kind
+            artifact.device,
+            artifact.path,
+            re.sub(rb"(?s)(interface Vlan.*?mtu) 9000", rb"\1 1500", artifact.content),
+            artifact.kind,
         )
-        if (each.device, each.path) == ("rsw-p00r00", EOS)
-        else each
-        for each in artifacts
+        if (artifact.device, artifact.path) == ("rsw-p00r00", EOS)
+        else artifact
+        for artifact in artifacts
     )
-    found = verdicts(short)["ethernet-links"].counterexamples
-    assert {each.device for each in found} == {"rsw-p00r00"}
+    counterexamples = verdicts(short)["ethernet-links"].counterexamples
+    assert {example.device for example in counterexamples} == {"rsw-p00r00"}
     lines = next(a.content for a in short if (a.device, a.path) == ("rsw-p00r00", EOS)).decode().split("\n")
-    assert {lines[each.line - 1].strip() for each in found if each.line} == {"mtu 1500"}
-    assert "1500 bytes, the other hops 9000" in found[0].message
+    assert {lines[example.line - 1].strip() for example in counterexamples if example.line} == {"mtu 1500"}
+    assert "1500 bytes, the other hops 9000" in counterexamples[0].message
 
 
 TOP_PLANES = "\n  - name: backend\n    tiers: [{role: atsw, join: position}]\n"
@@ -97,10 +100,10 @@ def test_two_planes_are_proven(overlay: str, tmp_path: Path) -> None:
 def test_a_node_in_one_plane_only_does_not_meet_the_other(tmp_path: Path) -> None:
     lost = ("gpu-p00r00n0", "etc/systemd/network/20-fe1.network")
     artifacts = artifacts_with(FRONTEND_PLANES, tmp_path)
-    left = tuple(each for each in artifacts if (each.device, each.path) != lost)
+    left = tuple(artifact for artifact in artifacts if (artifact.device, artifact.path) != lost)
     assert len(left) == len(artifacts) - 1
-    found = verdicts(left)["reachability"].counterexamples
-    assert [each for each in found if "no cable joins them" in each.message]
+    counterexamples = verdicts(left)["reachability"].counterexamples
+    assert [example for example in counterexamples if "no cable joins them" in example.message]
 
 
 def test_the_gateway_of_hosts_without_files_here_takes_packets_of_the_spec_s_length() -> None:
@@ -108,9 +111,9 @@ def test_the_gateway_of_hosts_without_files_here_takes_packets_of_the_spec_s_len
         return re.sub(r"(?s)(interface Vlan.*?mtu) 1500", r"\1 900", text)
 
     assert verdict("ethernet-links", tree("lab-roce")).is_proven
-    found = verdict("ethernet-links", tree("lab-roce", {("mgmt-00", EOS): shorten})).counterexamples
-    assert {each.device for each in found} == {"mgmt-00"}
-    assert "takes packets of 900 bytes, the other hops 1500" in found[0].message
+    counterexamples = verdict("ethernet-links", tree("lab-roce", {("mgmt-00", EOS): shorten})).counterexamples
+    assert {example.device for example in counterexamples} == {"mgmt-00"}
+    assert "takes packets of 900 bytes, the other hops 1500" in counterexamples[0].message
 
 
 def test_a_route_without_its_gateway_is_told_though_another_table_leads_there() -> None:
@@ -119,7 +122,7 @@ def test_a_route_without_its_gateway_is_told_though_another_table_leads_there() 
     def forget(text: str) -> str:
         return re.sub(r"(?m)^(Destination=fd00:1ab:f::/56\n)Gateway=.*\n(?=Table=)", r"\1", text)
 
-    (found,) = verdict("reachability", tree("lab-roce", {place: forget})).counterexamples
-    assert (found.device, found.file) == place
-    assert found.line > 0
-    assert "no gateway to fd00:1ab:f::/56" in found.message
+    (example,) = verdict("reachability", tree("lab-roce", {place: forget})).counterexamples
+    assert (example.device, example.file) == place
+    assert example.line > 0
+    assert "no gateway to fd00:1ab:f::/56" in example.message

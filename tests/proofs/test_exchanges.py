@@ -288,7 +288,10 @@ LOST = {
 def test_what_is_lost_on_the_way_is_missed(name: str) -> None:
     lab, path, old, new, message = LOST[name]
     verdict = judged(lab, (path, old, new))
-    assert any(message in each.message for each in verdict.counterexamples), (verdict.word, verdict.counterexamples)
+    assert any(message in example.message for example in verdict.counterexamples), (
+        verdict.word,
+        verdict.counterexamples,
+    )
 
 
 SOURCES = ("ip tacacs source", "logging source", "ip domain lookup source", "ntp local")
@@ -297,9 +300,11 @@ SOURCES = ("ip tacacs source", "logging source", "ip domain lookup source", "ntp
 @pytest.mark.parametrize("words", SOURCES)
 def test_without_a_management_port_a_switch_asks_from_an_address_that_answers_find(words: str) -> None:
     """The out-of-band switch itself: its hosts' gateway is an address of the zone that flows to servers name."""
-    found = judged("gateway", (EOS, rf"^{words}-interface Vlan100\n", "")).counterexamples
-    assert found
-    assert all("is asked from the address of whichever port leads there" in each.message for each in found)
+    counterexamples = judged("gateway", (EOS, rf"^{words}-interface Vlan100\n", "")).counterexamples
+    assert counterexamples
+    assert all(
+        "is asked from the address of whichever port leads there" in example.message for example in counterexamples
+    )
 
 
 def test_sonic_without_a_management_port_names_its_sources_where_it_has_a_word(tmp_path: Path) -> None:
@@ -329,9 +334,9 @@ def test_nvue_without_a_management_port_takes_the_source_of_the_route() -> None:
 
 
 def test_nvue_that_relays_over_ipv6_asks_from_an_address_of_no_zone() -> None:
-    found = judged("nvue, node").counterexamples
-    assert any("stops the request" in each.message for each in found), found
-    assert any("rsw of frontend (from its loopback)" in each.message for each in findings("nvue, node"))
+    counterexamples = judged("nvue, node").counterexamples
+    assert any("stops the request" in example.message for example in counterexamples), counterexamples
+    assert any("rsw of frontend (from its loopback)" in finding.message for finding in findings("nvue, node"))
 
 
 def findings(lab: str) -> list[Finding]:

@@ -27,7 +27,7 @@ SSHD = "etc/ssh/sshd_config.d/10-clusterwright.conf"
 @cache
 def _rendered() -> tuple[tuple[Artifact, ...], Declaration, ExpectedTree]:
     plan = plan_of("lab-ib")
-    made = tuple(each for device in plan.devices for each in Rendering(plan).of_device(device.name))
+    made = tuple(artifact for device in plan.devices for artifact in Rendering(plan).of_device(device.name))
     kinds = {kind for check in CHECKS for kind in check.kinds}
     return made, Declaration(plan), rendering_of(plan.name, made, plan.by_name, kinds=kinds)
 
@@ -51,7 +51,7 @@ def unsettled(folder: Path, edits: dict[str, bytes], node: str = NODE, unread: s
         (folder / node / path).write_bytes(before[path] + added)
     try:
         tree = read_folder(folder, declaration=declaration, rendering=rendering)
-        checks = [each for each in CHECKS if unread not in each.kinds]
+        checks = [check for check in CHECKS if unread not in check.kinds]
         return {each.name for each in (FILES, *checks) if each.applies(tree) and not each.run(tree).is_settled}
     finally:
         for path, content in before.items():

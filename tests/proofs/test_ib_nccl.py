@@ -53,9 +53,9 @@ def changed(old: str, new: str) -> Edit:
 
 @pytest.mark.parametrize(("name", "nodes"), [("lab-ib", 16), ("rsc-phase1", 760), ("ib-24k", 3072)])
 def test_what_we_render_is_proven(name: str, nodes: int) -> None:
-    found = IB_NCCL.run(whole(name))
-    assert found.is_proven, found.word
-    assert {fact.value for fact in found.facts} == {nodes, 8 * nodes}
+    result = IB_NCCL.run(whole(name))
+    assert result.is_proven, result.word
+    assert {fact.value for fact in result.facts} == {nodes, 8 * nodes}
 
 
 @pytest.mark.parametrize(
@@ -81,10 +81,10 @@ def test_what_we_render_is_proven(name: str, nodes: int) -> None:
     ],
 )
 def test_a_fault_of_one_node_is_told(path: str, edit: Edit | None, message: str) -> None:
-    found = IB_NCCL.run(edited({path: edit}))
-    assert found.is_refuted, found.word
-    assert {example.device for example in found.counterexamples} == {NODE}
-    assert any(message in example.message for example in found.counterexamples), found.counterexamples
+    result = IB_NCCL.run(edited({path: edit}))
+    assert result.is_refuted, result.word
+    assert {example.device for example in result.counterexamples} == {NODE}
+    assert any(message in example.message for example in result.counterexamples), result.counterexamples
 
 
 def test_the_line_at_fault_is_named() -> None:
@@ -96,9 +96,9 @@ def test_the_line_at_fault_is_named() -> None:
 
 @pytest.mark.parametrize("line", ["NCCL_NET=AWS Libfabric", "NCCL_NET_PLUGIN=none", "NCCL_IBEXT_DISABLE=1", "odd"])
 def test_a_setting_that_nobody_knows_leaves_the_claim_open(line: str) -> None:
-    found = IB_NCCL.run(edited({CONF: added(line)}))
-    assert not found.is_proven
-    assert line in found.word
+    result = IB_NCCL.run(edited({CONF: added(line)}))
+    assert not result.is_proven
+    assert line in result.word
 
 
 def test_a_folder_without_a_spec_still_shows_rdma_switched_off() -> None:

@@ -42,10 +42,10 @@ def lab_cables() -> Cables:
 
 
 def refuted(check: str, path: str, edit: Edit, name: str = LAB) -> tuple[Counterexample, ...]:
-    found = verdict(check, tree(name, {path: edit}))
-    assert not found.is_proven
-    assert {example.device for example in found.counterexamples} == {managers_of(name)[0]}
-    return found.counterexamples
+    result = verdict(check, tree(name, {path: edit}))
+    assert not result.is_proven
+    assert {example.device for example in result.counterexamples} == {managers_of(name)[0]}
+    return result.counterexamples
 
 
 def places(examples: tuple[Counterexample, ...]) -> set[tuple[str, int]]:
@@ -63,10 +63,10 @@ def without_line(number: int) -> Edit:
 @pytest.mark.parametrize("check", [check.name for check in CHECKS if check.kinds and check.kinds <= KINDS])
 @pytest.mark.parametrize("name", [LAB, "rsc-phase1", "rsc", "ib-24k"])
 def test_what_we_render_is_proven(name: str, check: str) -> None:
-    found = verdict(check, tree(name))
-    assert found.counterexamples == ()
-    assert found.facts
-    assert found.notes == ()
+    result = verdict(check, tree(name))
+    assert result.counterexamples == ()
+    assert result.facts
+    assert result.notes == ()
 
 
 # --- cabling ---------------------------------------------------------------------------------------------------------
@@ -224,8 +224,8 @@ def test_an_engine_that_may_leave_the_tree(new: str, said: str) -> None:
 
 def test_only_the_standby_manager_differs() -> None:
     standby = managers_of(LAB)[1]
-    found = verdict("ib-up-down", tree(LAB, {ROOTS: without_line(1)}, only=standby))
-    assert {example.device for example in found.counterexamples} == {standby}
+    result = verdict("ib-up-down", tree(LAB, {ROOTS: without_line(1)}, only=standby))
+    assert {example.device for example in result.counterexamples} == {standby}
 
 
 DRAINED_UNIT = "exceptions: [{group: s01, state: drained, reason: recabled}]"
@@ -238,9 +238,9 @@ def drained_unit(folder: Path) -> tuple[tuple[Artifact, ...], Declaration]:
 
 def test_a_drained_unit_is_said_to_be_reached_still(tmp_path: Path) -> None:
     files, declaration = drained_unit(tmp_path)
-    found = verdict("ib-up-down", tree_of(LAB, files, declaration))
-    assert found.is_proven
-    facts = {fact.name: fact.value for fact in found.facts}
+    result = verdict("ib-up-down", tree_of(LAB, files, declaration))
+    assert result.is_proven
+    facts = {fact.name: fact.value for fact in result.facts}
     assert facts["drained nodes, to which paths lead still"] == 8
     assert facts["drained switch chips that carry what drained nodes send or are sent"] == 8
     assert not any("drained" in fact.name for fact in verdict("ib-up-down", tree(LAB)).facts)
@@ -364,7 +364,7 @@ def test_an_engine_that_the_spec_asks_for_and_nothing_follows_is_not_proven_and_
     """dfsssp breaks credit loops by lanes that it assigns while it runs: the claim is not wrong, nobody can tell."""
     overlay = "fabrics: [{name: backend, subnet_manager: {routing_engine: dfsssp}}]\n"
     plan = plan_with(tmp_path, "lab-ib", overlay)
-    assert [each.code for each in lint_path(tmp_path / "overlay.yaml").findings] == ["CW323"]
-    found = UP_DOWN.run(tree_of(plan.name, tuple(Rendering(plan).of_kinds(UP_DOWN.kinds)), Declaration(plan)))
-    assert not found.is_refuted, found.counterexamples
-    assert found.word == "not proven, because what paths dfsssp takes is decided while it runs"
+    assert [finding.code for finding in lint_path(tmp_path / "overlay.yaml").findings] == ["CW323"]
+    result = UP_DOWN.run(tree_of(plan.name, tuple(Rendering(plan).of_kinds(UP_DOWN.kinds)), Declaration(plan)))
+    assert not result.is_refuted, result.counterexamples
+    assert result.word == "not proven, because what paths dfsssp takes is decided while it runs"

@@ -91,9 +91,9 @@ def test_leaves_with_other_numbers_of_uplinks_are_refused(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_every_claim_holds(plan: Plan, claim: str) -> None:
-    found = verdict(claim, tree_with(plan))
-    assert found.is_proven
-    assert found.facts
+    result = verdict(claim, tree_with(plan))
+    assert result.is_proven
+    assert result.facts
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from clusterwright.proofs.tree import tree_of
 from clusterwright.spec.load import load_spec
 
 SPEC = Path(__file__).parents[1] / "rules" / "examples" / "CW560" / "good.yaml"
-CHECK = next(each for each in CHECKS if each.name == "ib-ipoib")
-MANAGERS = next(each for each in CHECKS if each.name == "ib-managers")
-ISOLATION = next(each for each in CHECKS if each.name == "isolation")
+CHECK = next(check for check in CHECKS if check.name == "ib-ipoib")
+MANAGERS = next(check for check in CHECKS if check.name == "ib-managers")
+ISOLATION = next(check for check in CHECKS if check.name == "isolation")
 NODE = "gpu-s00r00n0"
 NETDEV, NETWORK = "etc/systemd/network/10-iblustre.netdev", "etc/systemd/network/20-iblustre.network"
 PARENT, LNET = "etc/systemd/network/20-be0.network", "etc/modprobe.d/lnet.conf"
@@ -43,13 +43,13 @@ def verdict(
 ) -> Verdict:
     """What a check says with one file of the first node edited; one that is edited to nothing is not there."""
     made = []
-    for each in artifacts():
-        text = each.content.decode()
-        if each.path == path and (each.device == NODE or path == PARTITIONS):
+    for artifact in artifacts():
+        text = artifact.content.decode()
+        if artifact.path == path and (artifact.device == NODE or path == PARTITIONS):
             assert edit(text) != text, f"the edit of {path} changes nothing"
             text = edit(text)
-        if text or each.path != path:
-            made.append(Artifact(each.device, each.path, text.encode(), each.kind))
+        if text or artifact.path != path:
+            made.append(Artifact(artifact.device, artifact.path, text.encode(), artifact.kind))
     return next(each for each in CHECKS if each is check).run(
         tree_of("lab-ib", made, Declaration(plan()) if declared else None)
     )
@@ -87,9 +87,11 @@ def swapped(old: str, new: str) -> Callable[[str], str]:
     ],
 )
 def test_a_fault_is_found(path: str, edit: Callable[[str], str], says: str, declared: bool) -> None:
-    found = verdict(path, edit, declared=declared)
-    assert found.is_refuted
-    assert any(says in each.message for each in found.counterexamples), [str(each) for each in found.counterexamples]
+    result = verdict(path, edit, declared=declared)
+    assert result.is_refuted
+    assert any(says in example.message for example in result.counterexamples), [
+        str(example) for example in result.counterexamples
+    ]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_a_fault_is_found(path: str, edit: Callable[[str], str], says: str, decl
     ],
 )
 def test_only_the_spec_tells(path: str, edit: Callable[[str], str], says: str) -> None:
-    assert any(says in each.message for each in verdict(path, edit).counterexamples)
+    assert any(says in example.message for example in verdict(path, edit).counterexamples)
     assert verdict(path, edit, declared=False).is_proven
 
 
@@ -113,19 +115,19 @@ def test_only_the_spec_tells(path: str, edit: Callable[[str], str], says: str) -
     ],
 )
 def test_the_flag_is_where_the_spec_wants_it(edit: Callable[[str], str], says: str) -> None:
-    found = verdict(PARTITIONS, edit, check=MANAGERS)
-    assert any(says in each.message for each in found.counterexamples)
+    result = verdict(PARTITIONS, edit, check=MANAGERS)
+    assert any(says in example.message for example in result.counterexamples)
 
 
 @pytest.mark.parametrize("path", [NETDEV, NETWORK, LNET])
 def test_a_line_that_nobody_knows_proves_nothing(path: str) -> None:
-    found = verdict(path, lambda text: f"{text}Unheard=of\n")
-    assert not found.is_proven
-    assert found.unjudged
+    result = verdict(path, lambda text: f"{text}Unheard=of\n")
+    assert not result.is_proven
+    assert result.unjudged
 
 
 def test_the_filter_of_nodes_is_closed_on_the_interface() -> None:
     assert verdict(check=ISOLATION).is_proven
     opened = swapped("chain input {", 'chain input {\n\t\tiifname "iblustre" tcp dport 22 accept')
-    found = verdict("etc/nftables.conf", opened, check=ISOLATION)
-    assert any("nftables" in each.file for each in found.counterexamples)
+    result = verdict("etc/nftables.conf", opened, check=ISOLATION)
+    assert any("nftables" in example.file for example in result.counterexamples)

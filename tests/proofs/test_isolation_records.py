@@ -215,5 +215,5 @@ def test_systemd_takes_the_units(node: Node, tmp_path: Path) -> None:
         text = (node.folder / "etc/systemd/system" / unit.name).read_text()
         unit.write_text(text.replace("ExecStart=/usr", f"ExecStart={node.folder}/usr"))
     (node.folder / node_watch.PROGRAM).chmod(0o755)
-    said = run("systemd-analyze", "verify", "--man=no", *units)
-    assert not [line for line in said.splitlines() if "isolation-watch" in line], said
+    result = run("systemd-analyze", "verify", "--man=no", *units)
+    assert not [line for line in result.splitlines() if "isolation-watch" in line], result

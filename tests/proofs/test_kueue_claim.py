@@ -51,9 +51,9 @@ def changed(old: str, new: str) -> Edit:
 
 
 def test_what_we_render_is_proven() -> None:
-    found = KUEUE.run(whole("lab-roce"))
-    assert found.is_proven, [str(example) for example in found.counterexamples]
-    assert [fact.value for fact in found.facts] == [1, 8]
+    result = KUEUE.run(whole("lab-roce"))
+    assert result.is_proven, [str(example) for example in result.counterexamples]
+    assert [fact.value for fact in result.facts] == [1, 8]
     assert SUBNET_TOPOLOGY.run(whole("lab-ib")).is_proven
 
 
@@ -101,9 +101,9 @@ def test_what_we_render_is_proven() -> None:
     ],
 )
 def test_faults_of_kueue_are_told(device: str, path: str, edit: Edit | None, message: str) -> None:
-    found = verdict(KUEUE, device, path, edit)
-    assert message in " ".join(example.message for example in found.counterexamples)
-    assert {example.device for example in found.counterexamples} == {device}
+    result = verdict(KUEUE, device, path, edit)
+    assert message in " ".join(example.message for example in result.counterexamples)
+    assert {example.device for example in result.counterexamples} == {device}
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ def test_harmless_edits_of_kueue_are_none(path: str, edit: Edit) -> None:
     ],
 )
 def test_faults_of_a_topology_are_told(path: str, edit: Edit | None, message: str) -> None:
-    found = verdict(SUBNET_TOPOLOGY, MANAGER, path, edit)
-    assert message in " ".join(example.message for example in found.counterexamples)
-    assert {example.device for example in found.counterexamples} == {MANAGER}
+    result = verdict(SUBNET_TOPOLOGY, MANAGER, path, edit)
+    assert message in " ".join(example.message for example in result.counterexamples)
+    assert {example.device for example in result.counterexamples} == {MANAGER}
 
 
 def test_lines_of_a_topology_that_nobody_knows_leave_it_open() -> None:
-    found = verdict(SUBNET_TOPOLOGY, MANAGER, TOPOLOGY, lambda text: text + "a -> b\n")
-    assert not found.is_settled
-    assert not found.is_refuted
+    result = verdict(SUBNET_TOPOLOGY, MANAGER, TOPOLOGY, lambda text: text + "a -> b\n")
+    assert not result.is_settled
+    assert not result.is_refuted
     assert verdict(SUBNET_TOPOLOGY, MANAGER, TOPOLOGY, lambda text: text + "# planned\n").is_proven

@@ -72,9 +72,9 @@ def with_tables(change: Change) -> Callable[[str], str]:
     ],
 )
 def test_a_lossless_queue_that_loses_on_sonic_is_refuted(change: Change, message: str) -> None:
-    found = verdict("qos", tree("lab-sonic", {(RTSW, SONIC): with_tables(change)}))
-    assert any(re.search(message, each.message) for each in found.counterexamples), found.counterexamples
-    assert {each.device for each in found.counterexamples} == {RTSW}
+    result = verdict("qos", tree("lab-sonic", {(RTSW, SONIC): with_tables(change)}))
+    assert any(re.search(message, example.message) for example in result.counterexamples), result.counterexamples
+    assert {example.device for example in result.counterexamples} == {RTSW}
 
 
 def test_rows_of_several_queues_are_read() -> None:
@@ -89,15 +89,15 @@ def test_early_drops_of_a_lossless_queue_on_nvue_are_refuted() -> None:
     def edit(text: str) -> str:
         return re.sub(r'(congestion-control:(?:.*\n)+?\s+"2":(?:.*\n)+?\s+red: )disable', r"\1enable", text, count=1)
 
-    found = verdict("qos", tree("lab-nvue", {(RTSW, NVUE): edit}))
-    assert any("drops packets of lossless queue 2 early" in each.message for each in found.counterexamples)
+    result = verdict("qos", tree("lab-nvue", {(RTSW, NVUE): edit}))
+    assert any("drops packets of lossless queue 2 early" in example.message for example in result.counterexamples)
 
 
 def test_a_cable_length_below_the_spec_s_on_nvue_is_refuted() -> None:
-    found = verdict(
+    result = verdict(
         "qos", tree("lab-nvue", {(RTSW, NVUE): lambda text: text.replace("cable-length: 20", "cable-length: 3")})
     )
-    assert any("sizes its headroom for 3 m of cable, the spec states 20 m" in e.message for e in found.counterexamples)
+    assert any("sizes its headroom for 3 m of cable, the spec states 20 m" in e.message for e in result.counterexamples)
 
 
 def test_headroom_is_compared_with_the_spec_s_cable_where_the_text_names_none() -> None:
@@ -108,8 +108,8 @@ def test_headroom_is_compared_with_the_spec_s_cable_where_the_text_names_none() 
                 group["headroomLimitBytes"] = 170_000  # enough for a cable of no length
         return json.dumps(document, indent=2)
 
-    found = verdict("qos", tree("lab-roce", {(RTSW, AGENT): edit}))
-    assert any("bytes of headroom, at least" in each.message for each in found.counterexamples)
+    result = verdict("qos", tree("lab-roce", {(RTSW, AGENT): edit}))
+    assert any("bytes of headroom, at least" in example.message for example in result.counterexamples)
 
 
 MARKS = "ecn: mark, marking: {min_kbytes: 150, max_kbytes: 1500, percent: 100}"
@@ -128,7 +128,7 @@ def test_congestion_notifications_have_a_class_of_their_own(
 ) -> None:
     classes = f"      - {{name: rdma, dscp: [{data}], {MARKS}}}\n      - {{name: control, dscp: [{control}]}}\n"
     plan = plan_with(tmp_path, "lab-roce", f"fabrics:\n  - name: backend\n    classes:\n{classes}")
-    found = verdict("qos", tree_of("lab", Rendering(plan).of_kinds(KINDS), Declaration(plan)))
-    messages = [each.message for each in found.counterexamples if "notifications" in each.message]
+    result = verdict("qos", tree_of("lab", Rendering(plan).of_kinds(KINDS), Declaration(plan)))
+    messages = [example.message for example in result.counterexamples if "notifications" in example.message]
     assert len(messages) == bool(fault)
     assert all(fault in message for message in messages)

@@ -35,18 +35,20 @@ SECTION = r"\n(?: .*\n)*"
 
 @cache
 def artifacts(spec: str, device: str) -> tuple[Artifact, ...]:
-    return tuple(each for each in Rendering(plan_of(spec)).of_device(device) if each.kind in MANAGEMENT.kinds)
+    return tuple(
+        artifact for artifact in Rendering(plan_of(spec)).of_device(device) if artifact.kind in MANAGEMENT.kinds
+    )
 
 
 def judged(plan: Plan, files: tuple[Artifact, ...], path: str = "", old: str = "", new: str = "") -> Verdict:
     """The verdict on one switch, with the first match in one of its files written otherwise."""
     found = []
-    for each in files:
-        content = each.content
-        if each.path == path:
+    for file in files:
+        content = file.content
+        if file.path == path:
             content = re.sub(old, new, content.decode(), count=1, flags=re.M).encode()
-            assert content != each.content, f"{old} changes nothing"
-        found.append(Artifact(each.device, each.path, content, each.kind))
+            assert content != file.content, f"{old} changes nothing"
+        found.append(Artifact(file.device, file.path, content, file.kind))
     return MANAGEMENT.run(tree_of(plan.spec.name, found, Declaration(plan)))
 
 
@@ -116,9 +118,9 @@ def test_what_a_switch_lacks_is_told(name: str) -> None:
     spec, device = SWITCH[path]
     before = judged(plan_of(spec), artifacts(spec, device))
     assert before.is_proven, before.counterexamples
-    found = judged(plan_of(spec), artifacts(spec, device), path, old, new)
-    assert any(re.search(said, each.message) for each in found.counterexamples), found.counterexamples
-    assert {each.device for each in found.counterexamples} == {device}
+    result = judged(plan_of(spec), artifacts(spec, device), path, old, new)
+    assert any(re.search(said, example.message) for example in result.counterexamples), result.counterexamples
+    assert {example.device for example in result.counterexamples} == {device}
 
 
 MANAGED = {
@@ -141,16 +143,16 @@ MANAGED = {
 def test_what_a_managed_switch_lacks_is_told(name: str, tmp_path: Path) -> None:
     model, old, said = MANAGED[name]
     plan = managed_plan(tmp_path, model)
-    device = next(each.name for each in plan.devices if each.role == "leaf")
-    files = tuple(each for each in Rendering(plan).of_device(device) if each.kind in MANAGEMENT.kinds)
+    device = next(device.name for device in plan.devices if device.role == "leaf")
+    files = tuple(artifact for artifact in Rendering(plan).of_device(device) if artifact.kind in MANAGEMENT.kinds)
     assert judged(plan, files).is_proven
-    found = judged(plan, files, files[0].path, old, "disabled" if "off" in name and model == "q3400" else "")
-    assert any(said in each.message for each in found.counterexamples), found.counterexamples
+    result = judged(plan, files, files[0].path, old, "disabled" if "off" in name and model == "q3400" else "")
+    assert any(said in example.message for example in result.counterexamples), result.counterexamples
 
 
 def test_what_files_of_a_system_say_nothing_of_is_noted(tmp_path: Path) -> None:
     plan = managed_plan(tmp_path, "q3400")
-    device = next(each.name for each in plan.devices if each.role == "leaf")
+    device = next(device.name for device in plan.devices if device.role == "leaf")
     notes = judged(plan, tuple(e for e in Rendering(plan).of_device(device) if e.kind in MANAGEMENT.kinds)).notes
     assert any("NVOS" in note and "SNMP" in note for note in notes), notes
 
@@ -158,18 +160,18 @@ def test_what_files_of_a_system_say_nothing_of_is_noted(tmp_path: Path) -> None:
 def test_servers_of_nodes_alone_are_none_of_switches(tmp_path: Path) -> None:
     """Switches have the servers of the management network, nodes those of the site."""
     plan = plan_with(tmp_path, "lab-roce", 'site:\n  management: {ntp: ["10.99.240.124"]}\n')
-    own = tuple(each for each in Rendering(plan).of_device("ctsw-p00-00") if each.kind in MANAGEMENT.kinds)
+    own = tuple(artifact for artifact in Rendering(plan).of_device("ctsw-p00-00") if artifact.kind in MANAGEMENT.kinds)
     assert judged(plan, own).is_proven
-    found = judged(plan, own, EOS, r"^(ntp server vrf MGMT )10.99.240.124", r"\g<1>10.99.240.123")
-    assert [each.message for each in found.counterexamples] == [
+    result = judged(plan, own, EOS, r"^(ntp server vrf MGMT )10.99.240.124", r"\g<1>10.99.240.123")
+    assert [example.message for example in result.counterexamples] == [
         "the switch does not use 10.99.240.124 as a time server, the spec's server for that"
     ]
 
 
 def test_without_a_spec_nothing_is_judged() -> None:
-    found = MANAGEMENT.run(tree_of("lab-roce", artifacts(*SWITCH[EOS])))
-    assert not found.is_proven
-    assert found.unjudged.startswith("not checked")
+    result = MANAGEMENT.run(tree_of("lab-roce", artifacts(*SWITCH[EOS])))
+    assert not result.is_proven
+    assert result.unjudged.startswith("not checked")
 
 
 def test_ssh_without_a_word_on_it_answers_everywhere() -> None:
@@ -178,15 +180,15 @@ def test_ssh_without_a_word_on_it_answers_everywhere() -> None:
         Artifact(e.device, e.path, re.sub(rf"(?m)^management ssh{SECTION}", "", e.content.decode()).encode(), e.kind)
         for e in artifacts(*SWITCH[EOS])
     ]
-    found = ISOLATION.run(tree_of("lab-roce", files, Declaration(plan_of("lab-roce"))))
-    assert any("SSH answers in the default VRF" in each.message for each in found.counterexamples)
+    result = ISOLATION.run(tree_of("lab-roce", files, Declaration(plan_of("lab-roce"))))
+    assert any("SSH answers in the default VRF" in example.message for example in result.counterexamples)
 
 
 def test_sonic_without_a_word_on_ssh_takes_passwords() -> None:
     device = SWITCH[SONIC][1]
-    (own,) = (each for each in artifacts(*SWITCH[SONIC]) if each.path == SONIC)
+    (own,) = (artifact for artifact in artifacts(*SWITCH[SONIC]) if artifact.path == SONIC)
     content = re.sub(r'(?m)^  "SSH_SERVER": \{\n.*\n  \},\n', "", own.content.decode()).encode()
     assert content != own.content
     tree = tree_of("lab-sonic", [Artifact(device, SONIC, content, own.kind)], Declaration(plan_of("lab-sonic")))
-    said = [each.message for each in ISOLATION.run(tree).counterexamples]
-    assert any("password_authentication is not said and ought to be false" in each for each in said), said
+    messages = [example.message for example in ISOLATION.run(tree).counterexamples]
+    assert any("password_authentication is not said and ought to be false" in message for message in messages), messages

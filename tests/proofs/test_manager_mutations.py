@@ -100,10 +100,10 @@ def named(at: Subject, path: str, number: int, new: str | None, judges: list[Pro
     tree = tree_of("mutated", made, at.declaration)
     for check in judges:
         try:
-            found = check.run(tree).counterexamples
+            counterexamples = check.run(tree).counterexamples
         except VerifyError as error:
             return f"{check.name} cannot run: {error}" if str(error).startswith(f"{devices[0]}:/") else ""
-        if any(example.device for example in found):
+        if any(example.device for example in counterexamples):
             return check.name
     return ""
 

@@ -65,23 +65,23 @@ def judged(edits: Mapping[str, Edit], only: str = "") -> Verdict:
     ],
 )
 def test_an_option_that_nobody_asked_for(edit: Edit, pattern: str, said: str) -> None:
-    found = judged({CONFIG: edit})
-    assert {example.device for example in found.counterexamples} == set(managers_of(LAB))
-    assert all(example.file == CONFIG for example in found.counterexamples)
-    assert all(said in example.message for example in found.counterexamples)
+    result = judged({CONFIG: edit})
+    assert {example.device for example in result.counterexamples} == set(managers_of(LAB))
+    assert all(example.file == CONFIG for example in result.counterexamples)
+    assert all(said in example.message for example in result.counterexamples)
     if pattern:
         text = tree(LAB, {CONFIG: edit}).text(managers_of(LAB)[0], CONFIG)
         assert text is not None
-        assert {example.line for example in found.counterexamples} == {line_of(text, pattern)}
+        assert {example.line for example in result.counterexamples} == {line_of(text, pattern)}
 
 
 @pytest.mark.parametrize("check", ["ib-managers", "ib-up-down", "ib-partitions"])
 def test_an_option_that_nobody_knows_leaves_claims_unproven(check: str) -> None:
     """As UFM writes them by hundreds: nobody here says that one is wrong, nor that it changes nothing."""
-    found = verdict(check, tree(LAB, {CONFIG: append("sweep_intervall 10")}))
-    assert not found.is_refuted
-    assert not found.is_settled
-    assert '"sweep_intervall 10"' in found.word
+    result = verdict(check, tree(LAB, {CONFIG: append("sweep_intervall 10")}))
+    assert not result.is_refuted
+    assert not result.is_settled
+    assert '"sweep_intervall 10"' in result.word
 
 
 @pytest.mark.parametrize(
@@ -97,40 +97,40 @@ def test_an_option_that_nobody_knows_leaves_claims_unproven(check: str) -> None:
 )
 def test_a_standby_that_differs(path: str, edit: Edit, said: str) -> None:
     standby = managers_of(LAB)[1]
-    found = judged({path: edit}, only=standby)
-    assert {(example.device, example.file) for example in found.counterexamples} == {(standby, path)}
-    assert any(said in example.message and example.line for example in found.counterexamples)
+    result = judged({path: edit}, only=standby)
+    assert {(example.device, example.file) for example in result.counterexamples} == {(standby, path)}
+    assert any(said in example.message and example.line for example in result.counterexamples)
 
 
 def test_files_that_are_named_and_missing_and_files_that_nobody_named() -> None:
     plan, (first, second) = plan_of(LAB), managers_of(LAB)
     made = [a for a in Rendering(plan).of_kinds(KINDS) if (a.device, a.path) != (first, COMPUTE)]
     made.append(Artifact(second, "etc/opensm/qos-policy.conf", b"qos-ulps\nend-qos-ulps\n", "opensm"))
-    found = verdict("ib-managers", tree_of(LAB, made, Declaration(plan)))
-    said = {(each.device, each.file): each.message for each in found.counterexamples}
+    result = verdict("ib-managers", tree_of(LAB, made, Declaration(plan)))
+    said = {(example.device, example.file): example.message for example in result.counterexamples}
     assert "cn_guid_file names /etc/opensm/cn_guids.conf, which this host is not given" in said[first, CONFIG]
     assert "names no such file" in said[second, "etc/opensm/qos-policy.conf"]
 
 
 def test_a_master_that_is_full_member_only_while_it_runs() -> None:
-    found = judged({PARTITIONS: lambda text: "\n".join(text.split("\n")[:4] + text.split("\n")[5:])})
-    assert any("is no full member of the default partition while another runs" in each.message
-               for each in found.counterexamples)  # fmt: skip
+    result = judged({PARTITIONS: lambda text: "\n".join(text.split("\n")[:4] + text.split("\n")[5:])})
+    assert any("is no full member of the default partition while another runs" in example.message
+               for example in result.counterexamples)  # fmt: skip
 
 
 @pytest.mark.parametrize("overlay", ["", "m_key: {secret: m-key, protection: 2, lease_s: 60}"])
 def test_what_is_rendered_is_proven(overlay: str, tmp_path: Path) -> None:
     text = f"fabrics:\n  - name: backend\n    subnet_manager: {{{overlay}}}\n" if overlay else ""
     plan = plan_with(tmp_path, LAB, text)
-    found = verdict("ib-managers", tree_of(LAB, Rendering(plan).of_kinds(KINDS), Declaration(plan)))
-    assert found.is_proven, [str(each) for each in found.counterexamples]
-    assert bool(found.notes) is bool(overlay)
+    result = verdict("ib-managers", tree_of(LAB, Rendering(plan).of_kinds(KINDS), Declaration(plan)))
+    assert result.is_proven, [str(example) for example in result.counterexamples]
+    assert bool(result.notes) is bool(overlay)
 
 
 def test_a_folder_is_judged_by_what_holds_for_every_spec() -> None:
     assert verdict("ib-managers", tree(LAB, declaration=False)).is_proven
-    found = verdict("ib-managers", tree(LAB, {CONFIG: append("m_key 0x1")}, declaration=False))
-    assert found.is_refuted
+    result = verdict("ib-managers", tree(LAB, {CONFIG: append("m_key 0x1")}, declaration=False))
+    assert result.is_refuted
 
 
 _BOTH_LISTS = {"ib-cabling", "ib-rail-purity", "ib-up-down", "ib-path-balance", "ib-bisection", "ib-failures"}
@@ -168,8 +168,8 @@ def test_a_file_that_one_manager_lacks() -> None:
     files = [file for file in artifacts_of(LAB) if (file.device, file.path) != (standby, FABRIC)]
     subject = tree_of(LAB, files, Declaration(plan_of(LAB)))
     assert verdict("ib-up-down", subject).word == f"not proven, because {standby}:/{FABRIC} is missing"
-    found = verdict("ib-managers", subject).counterexamples
-    assert {(example.device, example.file) for example in found} >= {(standby, FABRIC)}
+    counterexamples = verdict("ib-managers", subject).counterexamples
+    assert {(example.device, example.file) for example in counterexamples} >= {(standby, FABRIC)}
 
 
 def test_an_option_that_names_another_file() -> None:

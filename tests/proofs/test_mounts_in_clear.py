@@ -26,11 +26,11 @@ def verdict(plan: Plan, spec: Plan | None = None) -> Verdict:
 
 
 def test_a_decision_is_noted_with_reason_and_owner(tmp_path: Path) -> None:
-    found = verdict(plan_with(tmp_path, "lab-roce", PLAIN.replace("OWNER", ', owner: "storage team"')))
-    assert not found.counterexamples
+    result = verdict(plan_with(tmp_path, "lab-roce", PLAIN.replace("OWNER", ', owner: "storage team"')))
+    assert not result.counterexamples
     why = "The spec accepts it: its server knows no TLS (storage team answers for it)"
-    assert found.notes == (f"/home crosses the network in clear. {why}",)
-    assert next(fact.value for fact in found.facts if "P3" in fact.name) == 0
+    assert result.notes == (f"/home crosses the network in clear. {why}",)
+    assert next(fact.value for fact in result.facts if "P3" in fact.name) == 0
 
 
 def test_without_an_owner_it_is_the_flows(tmp_path: Path) -> None:
@@ -40,6 +40,6 @@ def test_without_an_owner_it_is_the_flows(tmp_path: Path) -> None:
 
 def test_files_in_clear_of_a_spec_that_protects_are_refuted(tmp_path: Path) -> None:
     plain = plan_with(tmp_path, "lab-roce", PLAIN.replace("OWNER", ""))
-    found = verdict(plain, plan_of("lab-roce"))
-    assert any("in clear" in each.message for each in found.counterexamples)
-    assert not found.notes
+    result = verdict(plain, plan_of("lab-roce"))
+    assert any("in clear" in example.message for example in result.counterexamples)
+    assert not result.notes

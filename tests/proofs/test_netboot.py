@@ -73,27 +73,27 @@ def rendered(system: str) -> tuple[Plan, tuple[Artifact, ...]]:
 def verdict(system: str, pattern: str = "", new: str = "") -> Verdict:
     plan, artifacts = rendered(system)
     made = []
-    for each in artifacts:
-        text = each.content
-        if pattern and (each.device, each.path) == (SWITCH, SYSTEMS[system][2]):
+    for artifact in artifacts:
+        text = artifact.content
+        if pattern and (artifact.device, artifact.path) == (SWITCH, SYSTEMS[system][2]):
             text = re.sub(pattern, new, text.decode()).encode()
-            assert text != each.content, "the edit changes nothing"
-        made.append(Artifact(each.device, each.path, text, each.kind))
+            assert text != artifact.content, "the edit changes nothing"
+        made.append(Artifact(artifact.device, artifact.path, text, artifact.kind))
     check = next(check for check in CHECKS if check.name == "reachability")
     return check.run(tree_of(plan.name, made, Declaration(plan)))
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_system_gives_machines_that_boot_a_gateway(system: str) -> None:
-    found = verdict(system)
-    assert not found.counterexamples
-    assert [fact.value for fact in found.facts if fact.name.endswith(PROVEN)] == [4]
+    result = verdict(system)
+    assert not result.counterexamples
+    assert [fact.value for fact in result.facts if fact.name.endswith(PROVEN)] == [4]
 
 
 @pytest.mark.parametrize(("system", "pattern", "new", "says"), EDITS)
 def test_a_switch_that_gives_none_is_refuted(system: str, pattern: str, new: str, says: str) -> None:
-    found = [each for each in verdict(system, pattern, new).counterexamples if says in each.message]
-    assert [each.device for each in found] == [SWITCH]
+    examples = [example for example in verdict(system, pattern, new).counterexamples if says in example.message]
+    assert [each.device for each in examples] == [SWITCH]
 
 
 def test_over_ipv4_the_relay_alone_is_asked_for(tmp_path: Path) -> None:
@@ -101,9 +101,9 @@ def test_over_ipv4_the_relay_alone_is_asked_for(tmp_path: Path) -> None:
     overlay = "fabrics:\n  - {name: frontend, tiers: [{role: rsw, model: dcs-7804r3, down: {medium: mmf}}]}\n"
     plan = plan_with(tmp_path, "lab-ib", overlay)
     text = next(
-        each.content.decode()
-        for each in Rendering(plan).of_kinds(KINDS)
-        if each.path == "mnt/flash/startup-config" and each.device == "rsw-00"
+        artifact.content.decode()
+        for artifact in Rendering(plan).of_kinds(KINDS)
+        if artifact.path == "mnt/flash/startup-config" and artifact.device == "rsw-00"
     )
     relay = next(line for line in text.splitlines() if "helper-address" in line)
     assert re.fullmatch(r"   ip helper-address 10\.[0-9.]+ source-interface Vlan100", relay)
@@ -134,9 +134,9 @@ def test_over_ipv4_requests_leave_from_the_hosts_gateway(
             text = re.sub(pattern, new, text.decode()).encode()
             assert text != artifact.content, "the edit changes nothing"
         changed.append(Artifact(artifact.device, artifact.path, text, artifact.kind))
-    (found,) = reachability.run(tree_of(plan.name, changed, Declaration(plan))).counterexamples
-    assert found.device == "rsw-00"
-    assert "leave from the address of the port" in found.message
+    (example,) = reachability.run(tree_of(plan.name, changed, Declaration(plan))).counterexamples
+    assert example.device == "rsw-00"
+    assert "leave from the address of the port" in example.message
 
 
 def test_a_boot_server_has_a_route_to_relays_that_ask_from_their_loopback(tmp_path: Path) -> None:
@@ -159,8 +159,8 @@ def test_a_boot_server_has_a_route_to_relays_that_ask_from_their_loopback(tmp_pa
         if artifact in networks:
             text = text.replace(loopbacks.encode(), b"Destination=fd00:2ab:f:fffe::/64")
         changed.append(Artifact(artifact.device, artifact.path, text, artifact.kind))
-    found = reachability.run(tree_of(plan.name, changed, Declaration(plan))).counterexamples
-    assert {each.device for each in found if "from which a switch asks" in each.message} == {server}
+    counterexamples = reachability.run(tree_of(plan.name, changed, Declaration(plan))).counterexamples
+    assert {example.device for example in counterexamples if "from which a switch asks" in example.message} == {server}
 
 
 def test_a_switch_asks_a_server_behind_itself_over_the_hosts_own_interface(tmp_path: Path) -> None:

@@ -54,8 +54,8 @@ def changed(old: str, new: str) -> Edit:
 
 @pytest.mark.parametrize("name", NODES)
 def test_what_we_render_is_proven(name: str) -> None:
-    found = NODE_CHECK.run(whole(name))
-    assert found.is_proven, [str(example) for example in found.counterexamples]
+    result = NODE_CHECK.run(whole(name))
+    assert result.is_proven, [str(example) for example in result.counterexamples]
 
 
 def test_trays_that_share_nvlink_are_asked_for_it(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_trays_that_share_nvlink_are_asked_for_it(tmp_path: Path) -> None:
     )
     own, images = Rendering(plan).of_kinds_by_image(NODE_CHECK.kinds)
     tree = tree_of(plan.name, own, Declaration(plan), ((image.members, image.files) for image in images))
-    found = NODE_CHECK.run(tree)
-    assert found.is_proven, [str(example) for example in found.counterexamples]
+    result = NODE_CHECK.run(tree)
+    assert result.is_proven, [str(example) for example in result.counterexamples]
     (text,) = {tree.text(node, LIMITS) for node in tree.devices_with(LIMITS)}
     assert text is not None
     silent = text.replace('    "shares_nvlink": true', '    "fatal": true')
@@ -162,15 +162,15 @@ def test_blanks_and_the_order_of_keys_say_nothing(name: str) -> None:
     ],
 )
 def test_faults_are_told(path: str, edit: Edit | None, message: str) -> None:
-    found = verdict("lab-roce", path, edit)
-    assert message in " ".join(example.message for example in found.counterexamples)
-    assert {example.device for example in found.counterexamples} == {NODES["lab-roce"]}
+    result = verdict("lab-roce", path, edit)
+    assert message in " ".join(example.message for example in result.counterexamples)
+    assert {example.device for example in result.counterexamples} == {NODES["lab-roce"]}
 
 
 def test_a_place_has_its_line() -> None:
-    found = verdict("lab-roce", LIMITS, changed('"link_downs": 5', '"link_downs": 6'))
+    result = verdict("lab-roce", LIMITS, changed('"link_downs": 5', '"link_downs": 6'))
     text = whole("lab-roce").text(NODES["lab-roce"], LIMITS) or ""
-    line = found.counterexamples[0].line
+    line = result.counterexamples[0].line
     assert "link_downs" in text.split("\n")[line - 1]
 
 

@@ -54,9 +54,9 @@ def changed(old: str, new: str) -> Edit:
 
 
 def test_what_we_render_is_proven() -> None:
-    found = NODE_LOGINS.run(whole())
-    assert found.is_proven, found.word
-    assert [fact.value for fact in found.facts] == [16, 1]
+    result = NODE_LOGINS.run(whole())
+    assert result.is_proven, result.word
+    assert [fact.value for fact in result.facts] == [16, 1]
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_what_we_render_is_proven() -> None:
     ],
 )
 def test_an_open_door_is_told(path: str, edit: Edit | None, message: str) -> None:
-    found = verdict(path, edit)
-    assert found.is_refuted, found.word
-    assert {example.device for example in found.counterexamples} == {NODE}
-    assert any(message in example.message for example in found.counterexamples), found.counterexamples
+    result = verdict(path, edit)
+    assert result.is_refuted, result.word
+    assert {example.device for example in result.counterexamples} == {NODE}
+    assert any(message in example.message for example in result.counterexamples), result.counterexamples
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,9 @@ def test_an_open_door_is_told(path: str, edit: Edit | None, message: str) -> Non
     ],
 )
 def test_a_line_that_nobody_knows_leaves_the_claim_open(path: str, line: str) -> None:
-    found = verdict(path, added(line))
-    assert not found.is_proven
-    assert found.is_refuted or path in found.word
+    result = verdict(path, added(line))
+    assert not result.is_proven
+    assert result.is_refuted or path in result.word
 
 
 def test_a_folder_without_a_spec_shows_doors_that_need_none() -> None:
@@ -117,8 +117,8 @@ def test_a_key_that_is_to_end_has_to_say_so(tmp_path: Path) -> None:
 
     def faults(keys: str) -> list[str]:
         files = {**tree.files, **tree_of(tree.cluster, [Artifact(NODE, KEYS, keys.encode(), "node-logins")]).files}
-        found = NODE_LOGINS.run(replace(tree, files=files)).counterexamples
-        return [example.message for example in found if example.device == NODE]
+        counterexamples = NODE_LOGINS.run(replace(tree, files=files)).counterexamples
+        return [example.message for example in counterexamples if example.device == NODE]
 
     assert not faults(text.replace("ssh-ed25519", 'expiry-time="20261201235959" ssh-ed25519'))
     assert faults(text)

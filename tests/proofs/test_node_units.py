@@ -61,8 +61,8 @@ def changed(old: str, new: str) -> Edit:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: str(check.name))
 @pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "lab-tenants"])
 def test_what_we_render_is_proven(name: str, check: ProofCheck) -> None:
-    found = check.run(whole(name))
-    assert found.is_proven, [str(example) for example in found.counterexamples]
+    result = check.run(whole(name))
+    assert result.is_proven, [str(example) for example in result.counterexamples]
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_what_we_render_is_proven(name: str, check: ProofCheck) -> None:
     ],
 )
 def test_faults_are_told(check: ProofCheck, path: str, edit: Edit | None, message: str) -> None:
-    found = verdict(check, path, edit)
-    assert message in " ".join(example.message for example in found.counterexamples)
-    assert {example.device for example in found.counterexamples} == {NODE}
+    result = verdict(check, path, edit)
+    assert message in " ".join(example.message for example in result.counterexamples)
+    assert {example.device for example in result.counterexamples} == {NODE}
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,9 @@ def answers(plan: Plan) -> dict[str, Verdict]:
 
 
 def test_one_unit_has_no_bisection(tmp_path: Path) -> None:
-    found = answers(plan_with(tmp_path, "lab-ib", ONE_UNIT))
-    assert found["ib-bisection"].word == "nothing to prove: no two units to cut between"
-    assert found["ib-up-down"].is_proven
+    reply = answers(plan_with(tmp_path, "lab-ib", ONE_UNIT))
+    assert reply["ib-bisection"].word == "nothing to prove: no two units to cut between"
+    assert reply["ib-up-down"].is_proven
     done = CliRunner().invoke(
         cli, ["verify", str(tmp_path / "overlay.yaml"), "--check", "ib-bisection"], standalone_mode=False
     )
@@ -76,9 +76,9 @@ def test_one_unit_has_no_bisection(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_proven_was_tried(name: str, vacuous: set[str]) -> None:
-    found = answers(plan_of(name))
-    assert {check for check, verdict in found.items() if not verdict.cases.count} == vacuous
-    assert {check for check, verdict in found.items() if not verdict.is_proven} == vacuous
+    reply = answers(plan_of(name))
+    assert {check for check, verdict in reply.items() if not verdict.cases.count} == vacuous
+    assert {check for check, verdict in reply.items() if not verdict.is_proven} == vacuous
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)

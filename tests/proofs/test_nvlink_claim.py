@@ -107,7 +107,7 @@ def test_nccl_that_leaves_nvlink_out_is_refuted(tree: RenderedTree) -> None:
 
 def test_slurm_gives_channels_and_places_by_domain(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-ib", OVERLAY)
-    artifacts = [each for each in Rendering(plan).of_kinds({"slurm"}) if each.device == "svc-v00n0"]
+    artifacts = [artifact for artifact in Rendering(plan).of_kinds({"slurm"}) if artifact.device == "svc-v00n0"]
     texts = {artifact.path: artifact.content.decode() for artifact in artifacts}
 
     assert "SwitchType=switch/nvidia_imex\n" in texts["etc/slurm/slurm.conf"]

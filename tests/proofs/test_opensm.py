@@ -117,14 +117,14 @@ def test_lint_lets_drain_what_opensm_avoids(fabrics: str, name: str, is_avoided:
             if lid != own
         )
     assert (through == 0) is is_avoided
-    refused = [each for each in findings_of(tmp_path, text, LAB) if each.code == "CW216"]
+    refused = [finding for finding in findings_of(tmp_path, text, LAB) if finding.code == "CW216"]
     assert (not refused) is is_avoided
 
 
 def test_opensm_routes_to_a_drained_unit_and_nobody_else_through_it(tmp_path: Path) -> None:
     unit = DRAIN.replace("device: %s", "group: s01")
     plan = plan_with(tmp_path, LAB, unit)
-    assert not [each for each in findings_of(tmp_path, unit, LAB) if each.code == "CW216"]
+    assert not [finding for finding in findings_of(tmp_path, unit, LAB) if finding.code == "CW216"]
     (proven,) = subnets(tree_of_plan(plan))
     fabric = proven.fabric
     drained = {at for at, switch in enumerate(fabric.switches) if plan.by_name[switch.name].state == "drained"}

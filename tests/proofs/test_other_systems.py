@@ -76,28 +76,28 @@ def answers(path: Path, *arguments: str) -> dict[str, dict[str, Any]]:
 
 
 def test_no_claim_about_a_fabric_with_another_system_is_proven(tmp_path: Path) -> None:
-    found = answers(spec(tmp_path, "backend", "atsw", "qfx5240"))
+    reply = answers(spec(tmp_path, "backend", "atsw", "qfx5240"))
 
     for name in PER_FABRIC:
-        assert found[name]["answer"] == "not checked: 2 switches of another system (backend)", name
-        assert not found[name]["proven"]
-    assert "rsw-ssw: AS numbers" in {fact["name"] for fact in found["bgp-sessions"]["facts"]}, "the frontend was judged"
-    assert not found["bgp-sessions"]["counterexamples"], "nothing is said of half a fabric"
-    assert found["node-logins"]["proven"]
+        assert reply[name]["answer"] == "not checked: 2 switches of another system (backend)", name
+        assert not reply[name]["proven"]
+    assert "rsw-ssw: AS numbers" in {fact["name"] for fact in reply["bgp-sessions"]["facts"]}, "the frontend was judged"
+    assert not reply["bgp-sessions"]["counterexamples"], "nothing is said of half a fabric"
+    assert reply["node-logins"]["proven"]
     assert command("verify", "spec.yaml", cwd=tmp_path).returncode == 3
 
 
 def test_a_management_switch_bars_the_claims_about_its_network_alone(tmp_path: Path) -> None:
-    found = answers(spec(tmp_path, "management", "mgmt", "ex4400"))
+    reply = answers(spec(tmp_path, "management", "mgmt", "ex4400"))
 
-    barred = {name for name, check in found.items() if check["answer"].startswith("not checked: 1 switch of another")}
+    barred = {name for name, check in reply.items() if check["answer"].startswith("not checked: 1 switch of another")}
     assert barred == {"ethernet-links", "reachability", "ethernet-failures", "isolation", "management", "exchanges"}
-    assert all(found[name]["proven"] for name in set(PER_FABRIC) - barred)
+    assert all(reply[name]["proven"] for name in set(PER_FABRIC) - barred)
 
 
 def test_a_fabric_without_a_cpu_in_its_switches_is_not_proven_either(tmp_path: Path) -> None:
-    found = answers(spec(tmp_path, "management", "mgmt", "ex4400", system="unmanaged"))
-    assert found["isolation"]["answer"] == "not checked: 1 switch of another system (management)"
+    reply = answers(spec(tmp_path, "management", "mgmt", "ex4400", system="unmanaged"))
+    assert reply["isolation"]["answer"] == "not checked: 1 switch of another system (management)"
 
 
 def test_where_all_switches_are_of_another_system_the_claims_are_named(tmp_path: Path) -> None:
@@ -118,9 +118,9 @@ fabrics:
     addressing: {loopbacks: "10.255.0.0/20", links: "10.192.0.0/13", hosts: "10.0.0.0/10", hosts_per_switch: 24,
                  host_links: point-to-point}
 """)
-    found = answers(path)
-    assert set(found) == {"ethernet-links", "reachability", "ethernet-failures", "isolation", "management", "exchanges"}
-    assert {check["answer"] for check in found.values()} == {"not checked: 1 switch of another system (frontend)"}
+    reply = answers(path)
+    assert set(reply) == {"ethernet-links", "reachability", "ethernet-failures", "isolation", "management", "exchanges"}
+    assert {check["answer"] for check in reply.values()} == {"not checked: 1 switch of another system (frontend)"}
 
 
 def test_what_is_wrong_elsewhere_still_refutes(tmp_path: Path) -> None:
@@ -135,9 +135,9 @@ def test_what_is_wrong_elsewhere_still_refutes(tmp_path: Path) -> None:
     leaf.write_text(edited)
     (out / "manifest.json").unlink()
 
-    found = answers(out, "--spec", str(path))
+    reply = answers(out, "--spec", str(path))
 
-    assert found["bgp-sessions"]["counterexamples"]
+    assert reply["bgp-sessions"]["counterexamples"]
     assert command("verify", out, "--spec", path, cwd=tmp_path).returncode == 1
 
 

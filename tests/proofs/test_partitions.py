@@ -186,11 +186,11 @@ def test_what_opensm_conf_may_not_say(pattern: str, edit: Edit) -> None:
 
 def test_a_folder_alone_tells_that_zones_were_not_compared() -> None:
     guid, _ = last_member()
-    found = verdict(
+    result = verdict(
         "ib-partitions", tree(LAB, {PARTITIONS: lambda text: f"{text}x=0x2 : {guid}=full;\n"}, declaration=False)
     )
-    assert found.is_proven
-    assert "name the spec" in found.notes[0]
+    assert result.is_proven
+    assert "name the spec" in result.notes[0]
 
 
 def two_subnets(folder: Path) -> Path:
@@ -230,5 +230,5 @@ def test_each_of_two_subnets_has_managers_of_its_own(tmp_path: Path) -> None:
     ]
     others = [file for file in files if not file.device.startswith("oth")]
     found = CHECK.run(tree_of(plan.name, [*others, *edited], Declaration(plan)))
-    assert {each.device[:3] for each in found.counterexamples} == {"oth"}
+    assert {example.device[:3] for example in found.counterexamples} == {"oth"}
     assert "is no full member of the default partition" in found.counterexamples[0].message

@@ -93,7 +93,7 @@ def verdict(check: str, subject: RenderedTree) -> Verdict:
     ids=["leaves", "management", "uplinks", "planes not shared", "drained"],
 )
 def test_a_fabric_in_pieces_is_refuted_with_a_pair(overlay: str, pair: str, why: str, tmp_path: Path) -> None:
-    found = [str(each) for each in verdict("reachability", tree(overlay, tmp_path)).counterexamples]
+    found = [str(example) for example in verdict("reachability", tree(overlay, tmp_path)).counterexamples]
     assert [each for each in found if pair in each and why in each], found
 
 
@@ -106,10 +106,10 @@ def test_a_fabric_in_pieces_is_refuted_with_a_pair(overlay: str, pair: str, why:
     ids=["rails", "positions"],
 )
 def test_declared_planes_are_proven_plane_by_plane(overlay: str, fact: str, planes: int, tmp_path: Path) -> None:
-    found = verdict("reachability", tree(overlay, tmp_path))
-    assert found.is_proven, found.counterexamples
-    assert {each.name: each.value for each in found.facts}[fact] == planes
-    names = [each.name for each in found.facts]
+    result = verdict("reachability", tree(overlay, tmp_path))
+    assert result.is_proven, result.counterexamples
+    assert {fact.name: fact.value for fact in result.facts}[fact] == planes
+    names = [fact.name for fact in result.facts]
     assert len(names) == len(set(names)), "two planes are told apart by their NICs"
 
 
@@ -122,8 +122,8 @@ def test_nodes_send_to_hosts_of_a_plane_by_its_own_nic(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rest", [SITE_BESIDE, LEAF_OUT, BORDER], ids=["a zone beside the hosts", "a leaf", "a border"])
 def test_planes_stay_proven_beside_a_zone_a_dead_leaf_and_a_border(rest: str, tmp_path: Path) -> None:
-    found = verdict("reachability", tree(PLANES + rest, tmp_path))
-    assert found.is_proven, found.counterexamples
+    result = verdict("reachability", tree(PLANES + rest, tmp_path))
+    assert result.is_proven, result.counterexamples
 
 
 def test_nodes_send_what_lies_outside_by_the_plane_of_its_border(tmp_path: Path) -> None:
@@ -140,9 +140,9 @@ def test_a_route_to_outside_by_a_plane_without_a_border_is_refuted(tmp_path: Pat
     old = subject.files["gpu-p00r00n0", path]
     text = f"{old.read()}\n[Route]\nDestination=fd00:1ab:f:fff0::/64\nGateway=fd00:1ab:f::1\nMetric=10\n"
     files = {**subject.files, ("gpu-p00r00n0", path): RenderedFile(old.device, old.path, old.kind, lambda: text)}
-    found = verdict("reachability", RenderedTree(subject.cluster, files, subject.declaration))
-    (told,) = found.counterexamples
-    assert "packets to fd00:1ab:f:fff0::/64 leave by fe0, whose plane does not have these hosts" in str(told)
+    result = verdict("reachability", RenderedTree(subject.cluster, files, subject.declaration))
+    (example,) = result.counterexamples
+    assert "packets to fd00:1ab:f:fff0::/64 leave by fe0, whose plane does not have these hosts" in str(example)
 
 
 @pytest.mark.parametrize("state", ["drained", "out-of-service"])
@@ -151,25 +151,25 @@ def test_lint_tells_an_exception_that_cuts_a_plane(state: str, tmp_path: Path) -
     accepted = 'join: position, count: 1}\n    accepts_single_failures: "The other plane leads there."'
     one = PLANES.replace("join: position}", accepted)
     plan_with(tmp_path, "lab-roce", f"{one}exceptions:\n  - {{device: ssw-00, state: {state}, reason: upgrade}}\n")
-    (told,) = lint_path(tmp_path / "overlay.yaml").errors
-    assert told.code == "CW240"
-    assert "gpu-p00r00n0 fe0 (at rsw-p00r00-00) to gpu-p00r01n0 fe0" in told.message
+    (error,) = lint_path(tmp_path / "overlay.yaml").errors
+    assert error.code == "CW240"
+    assert "gpu-p00r00n0 fe0 (at rsw-p00r00-00) to gpu-p00r01n0 fe0" in error.message
 
 
 def test_without_a_spec_planes_are_taken_for_such_and_said(tmp_path: Path) -> None:
-    found = verdict("reachability", tree(PLANES, tmp_path, declaration=False))
-    assert any("taken for planes" in note for note in found.notes)
-    found = verdict("reachability", tree(MANAGEMENT, tmp_path, declaration=False))
-    assert any("3 mgmt switches stand alone" in note for note in found.notes)
+    result = verdict("reachability", tree(PLANES, tmp_path, declaration=False))
+    assert any("taken for planes" in note for note in result.notes)
+    result = verdict("reachability", tree(MANAGEMENT, tmp_path, declaration=False))
+    assert any("3 mgmt switches stand alone" in note for note in result.notes)
 
 
 def test_what_the_spec_takes_out_of_service_alone_refutes_nothing(tmp_path: Path) -> None:
-    found = verdict("reachability", tree(LEFT, tmp_path))
-    assert found.is_proven, found.counterexamples
+    result = verdict("reachability", tree(LEFT, tmp_path))
+    assert result.is_proven, result.counterexamples
 
 
 def test_a_flow_that_no_path_carries_refutes_isolation(tmp_path: Path) -> None:
-    found = [str(each) for each in verdict("isolation", tree(UPLINKS, tmp_path)).counterexamples]
+    found = [str(example) for example in verdict("isolation", tree(UPLINKS, tmp_path)).counterexamples]
     assert any(
         "flow nfs is permitted and cannot be carried: no path leads from gpu-p00r00n0 to st-s00n0" in e for e in found
     )
@@ -189,6 +189,6 @@ def test_devices_side_by_side_on_top_are_said(tmp_path: Path) -> None:
       - {role: magg, model: dcs-7050sx3-48yc8, per: cluster, count: 2, asn: {base: 4200000400, per: tier}}
     addressing: {hosts: "10.99.0.0/20", loopbacks: "10.99.255.0/24", links: "10.99.254.0/24"}
 """
-    found = verdict("reachability", tree(overlay, tmp_path))
-    assert found.is_proven, found.counterexamples
-    assert any("both are at uppermost switches" in note for note in found.notes)
+    result = verdict("reachability", tree(overlay, tmp_path))
+    assert result.is_proven, result.counterexamples
+    assert any("both are at uppermost switches" in note for note in result.notes)

@@ -98,7 +98,7 @@ def test_planes_need_no_rails(tmp_path: Path) -> None:
 
 def test_a_plane_that_loses_a_leaf_is_refuted(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-nvue", WITHOUT_RAILS)
-    made = [each for each in Rendering(plan).of_kinds(REACHABILITY.kinds) if each.device != "rtsw-p01-01"]
+    made = [artifact for artifact in Rendering(plan).of_kinds(REACHABILITY.kinds) if artifact.device != "rtsw-p01-01"]
     assert REACHABILITY.run(tree_of("planes", made, Declaration(plan))).counterexamples
 
 
@@ -114,14 +114,14 @@ def test_every_gpu_keeps_a_port_without_any_one_switch() -> None:
     assert len(text) == len(made) - 1
     verdict = ETHERNET_FAILURES.run(tree_of("dual", text, Declaration(plan)))
     assert "GPU 0 is at rtsw-p00-00 alone, by be0, and the spec has its ports on backend at several switches" in [
-        each.message for each in verdict.counterexamples if each.device == NODE
+        example.message for example in verdict.counterexamples if example.device == NODE
     ]
 
 
 def test_gpus_of_nodes_that_bring_their_own_system_are_not_judged() -> None:
     """Nothing is written for such a node, so that nothing here says at which switches its ports are."""
     plan = dual_plane()
-    strangers = replace(plan, devices=tuple(replace(each, image=None) for each in plan.devices))
+    strangers = replace(plan, devices=tuple(replace(device, image=None) for device in plan.devices))
     assert Declaration(plan).gpu_ports
     assert not Declaration(strangers).gpu_ports
 
@@ -136,7 +136,7 @@ def test_gpus_of_nodes_that_bring_their_own_system_are_not_judged() -> None:
 def test_planes_of_ports_need_gpus_with_ports(edit: tuple[str, str], message: str, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_text(f"extends: {data_files.folder('inventory')}/lab-nvue.yaml\n{DUAL_PLANE.replace(*edit)}")
-    assert any(each.code == "CW210" and each.message.startswith(message) for each in lint_path(file).findings)
+    assert any(finding.code == "CW210" and finding.message.startswith(message) for finding in lint_path(file).findings)
 
 
 def test_a_pod_more_leaves_the_planes_where_they_are(tmp_path: Path) -> None:

@@ -74,11 +74,11 @@ OFF: dict[str, Callable[[str, ImageProgram], str]] = {
 def edited(system: str, service: ImageProgram | None) -> RenderedTree:
     plan, artifacts = rendered(system)
     made = []
-    for each in artifacts:
-        text = each.content
-        if service is not None and (each.device, each.path) == (SWITCH, SYSTEMS[system][2]):
+    for artifact in artifacts:
+        text = artifact.content
+        if service is not None and (artifact.device, artifact.path) == (SWITCH, SYSTEMS[system][2]):
             text = OFF[system](text.decode(), service).encode()
-        made.append(Artifact(each.device, each.path, text, each.kind))
+        made.append(Artifact(artifact.device, artifact.path, text, artifact.kind))
     return tree_of(plan.name, made, Declaration(plan))
 
 

@@ -79,10 +79,12 @@ def test_keys_of_tcp_ao_are_the_same_at_both_ends(
 ) -> None:
     declaration, artifacts = signed
     edited = [
-        Artifact(each.device, each.path, re.sub(pattern, new, each.content.decode()).encode(), each.kind)
-        if pattern and each.device == CTSW
-        else each
-        for each in artifacts
+        Artifact(
+            artifact.device, artifact.path, re.sub(pattern, new, artifact.content.decode()).encode(), artifact.kind
+        )
+        if pattern and artifact.device == CTSW
+        else artifact
+        for artifact in artifacts
     ]
     wrong = verdict("bgp-sessions", tree_of(LAB, edited, declaration)).counterexamples
     assert bool(wrong) == (message is not None)

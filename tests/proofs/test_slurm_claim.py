@@ -59,9 +59,9 @@ def without(start: str) -> Edit:
 
 @pytest.mark.parametrize(("name", "counts"), [("lab-roce", [8, 64]), ("lab-ib", [16, 128]), ("lab-tenants", [64, 512])])
 def test_what_we_render_is_proven(name: str, counts: list[int]) -> None:
-    found = SLURM_NODES.run(whole(name))
-    assert found.is_proven, [str(example) for example in found.counterexamples]
-    assert [fact.value for fact in found.facts] == counts
+    result = SLURM_NODES.run(whole(name))
+    assert result.is_proven, [str(example) for example in result.counterexamples]
+    assert [fact.value for fact in result.facts] == counts
 
 
 def test_units_of_a_slurm_with_accounts_and_a_key_are_known(tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ def test_units_of_a_slurm_with_accounts_and_a_key_are_known(tmp_path: Path) -> N
     plan = plan_with(tmp_path, "lab-roce", overlay)
     own, images = Rendering(plan).of_kinds_by_image(SLURM_NODES.kinds)
     groups = ((image.members, image.files) for image in images)
-    found = SLURM_NODES.run(tree_of(plan.name, own, Declaration(plan), groups))
-    assert found.is_proven, found.unjudged
+    result = SLURM_NODES.run(tree_of(plan.name, own, Declaration(plan), groups))
+    assert result.is_proven, result.unjudged
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_units_of_a_slurm_with_accounts_and_a_key_are_known(tmp_path: Path) -> N
     ],
 )
 def test_what_another_line_does_is_told_with_its_file(path: str, edit: Edit | None, message: str) -> None:
-    found = verdict(CONTROLLER, path, edit)
-    assert found.is_refuted
-    assert any(message in str(example) for example in found.counterexamples), found.counterexamples
-    assert {example.device for example in found.counterexamples} == {CONTROLLER}
+    result = verdict(CONTROLLER, path, edit)
+    assert result.is_refuted
+    assert any(message in str(example) for example in result.counterexamples), result.counterexamples
+    assert {example.device for example in result.counterexamples} == {CONTROLLER}
 
 
 def test_a_leaf_of_two_racks_is_told() -> None:
@@ -133,13 +133,13 @@ def test_a_leaf_of_two_racks_is_told() -> None:
         text = text.replace("gpu-p00r00n[0-1]", "gpu-p00r0[0-1]n0", 1)
         return text.replace("gpu-p00r01n[0-1]", "gpu-p00r0[0-1]n1", 1)
 
-    found = verdict(CONTROLLER, TOPOLOGY_CONF, mixed)
-    assert any("is at the leaf" in str(example) for example in found.counterexamples)
+    result = verdict(CONTROLLER, TOPOLOGY_CONF, mixed)
+    assert any("is at the leaf" in str(example) for example in result.counterexamples)
 
 
 def test_slurmd_asks_the_controllers() -> None:
-    found = verdict(NODE, SLURMD_DEFAULTS, changed("svc-v00n0", "svc-v00n1"))
-    assert [str(example) for example in found.counterexamples] == [
+    result = verdict(NODE, SLURMD_DEFAULTS, changed("svc-v00n0", "svc-v00n1"))
+    assert [str(example) for example in result.counterexamples] == [
         f"{NODE}:/{SLURMD_DEFAULTS}: slurmd asks svc-v00n1 for its configuration, the controllers are svc-v00n0"
     ]
     assert verdict(NODE, SLURMD_DEFAULTS, None).is_refuted

@@ -22,7 +22,7 @@ def put(old: str, new: str) -> Edit:
 @pytest.mark.parametrize("declared", [True, False], ids=["spec", "folder"])
 def test_the_classes_of_both_tenants_are_proven(declared: bool) -> None:
     judged = verdict("qos", tree(SPEC, declaration=declared))
-    assert not judged.counterexamples, [str(each) for each in judged.counterexamples[:3]]
+    assert not judged.counterexamples, [str(example) for example in judged.counterexamples[:3]]
     assert judged.is_proven or not declared
 
 
@@ -37,13 +37,13 @@ def test_a_node_with_the_other_tenant_s_settings_is_found(place: Place, declared
     swapped = {VISION: ("224", "192"), LANGUAGE: ("192", "224")}[place[0]]
     edit = put(rf"^NCCL_IB_FIFO_TC={swapped[0]}$", f"NCCL_IB_FIFO_TC={swapped[1]}")
     judged = verdict("qos", tree(SPEC, {place: edit}, declaration=declared))
-    assert [each.device for each in judged.counterexamples] == [place[0]]
+    assert [example.device for example in judged.counterexamples] == [place[0]]
 
 
 def test_a_node_whose_connections_have_another_class_is_found() -> None:
     edit = put(r"^(.*cma_roce_tos .* -t) \d+$", r"\1 104")
     judged = verdict("qos", tree(SPEC, {(LANGUAGE, SCRIPT): edit}))
-    assert {each.device for each in judged.counterexamples} == {LANGUAGE}
+    assert {example.device for example in judged.counterexamples} == {LANGUAGE}
 
 
 def test_each_tenant_has_its_own_nccl_and_the_origin_of_each_value() -> None:

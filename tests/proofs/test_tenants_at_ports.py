@@ -80,8 +80,8 @@ def test_each_tenant_has_a_list_at_its_own_ports(plan: Plan) -> None:
 
 def test_the_list_of_another_tenant_at_a_port_is_refuted(plan: Plan) -> None:
     """Hosts of one tenant could send from addresses of the other, to whomever that one may reach."""
-    found = judged(plan, is_swapped=True)
-    assert {each.device for each in found.counterexamples} == {LEAF}
+    result = judged(plan, is_swapped=True)
+    assert {example.device for example in result.counterexamples} == {LEAF}
 
 
 def test_the_schemas_of_systems_take_the_lists(plan: Plan) -> None:

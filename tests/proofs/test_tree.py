@@ -178,7 +178,7 @@ def test_an_own_file_lies_over_the_shared_one(layered: Path) -> None:
     assert found.text("gpu-p00r00n1", "etc/nftables.conf") != content.decode()
     assert len(set(found.files)) == len(found.files)
     verdict = ISOLATION.run(RenderedTree(found.cluster, found.files, Declaration(plan_of("lab-roce"))))
-    assert {each.device for each in verdict.counterexamples} == {"gpu-p00r00n0"}
+    assert {example.device for example in verdict.counterexamples} == {"gpu-p00r00n0"}
 
 
 def test_a_device_that_is_left_out_of_its_group_lacks_the_files(layered: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_device_that_is_left_out_of_its_group_lacks_the_files(layered: Path) -
     rendering = rendering_of(plan.name, Rendering(plan).of_devices(), plan.by_name, kinds={"nftables"})
     found = read_folder(layered, None, Declaration(plan), rendering)
     assert {device for device, _ in found.lacking} == {"gpu-p01r01n1"}
-    assert {each.device for each in FILES.run(found).counterexamples} == {"gpu-p01r01n1"}
+    assert {example.device for example in FILES.run(found).counterexamples} == {"gpu-p01r01n1"}
 
 
 @pytest.mark.parametrize(

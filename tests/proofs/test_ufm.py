@@ -83,17 +83,17 @@ def test_every_line_of_ufms_own_files_is_read(
 ) -> None:
     artifacts, declaration = rendered
     edited = [
-        Artifact(each.device, each.path, each.content.replace(old.encode(), new.encode()), each.kind)
-        if each.path == path
-        else each
-        for each in artifacts
+        Artifact(artifact.device, artifact.path, artifact.content.replace(old.encode(), new.encode()), artifact.kind)
+        if artifact.path == path
+        else artifact
+        for artifact in artifacts
     ]
     assert edited != list(artifacts)
-    check = next(each for each in CHECKS if each.name == "ib-managers")
-    found = check.run(tree_of("lab-ufm", edited, declaration)).counterexamples
-    assert path in {each.file for each in found}
-    gone = [each for each in artifacts if each.path != path]
-    assert path in {each.file for each in check.run(tree_of("lab-ufm", gone, declaration)).counterexamples}
+    check = next(check for check in CHECKS if check.name == "ib-managers")
+    counterexamples = check.run(tree_of("lab-ufm", edited, declaration)).counterexamples
+    assert path in {example.file for example in counterexamples}
+    gone = [artifact for artifact in artifacts if artifact.path != path]
+    assert path in {example.file for example in check.run(tree_of("lab-ufm", gone, declaration)).counterexamples}
 
 
 # What a real gv.cfg says beside: it watches more slowly than UFM does by itself, as large fabrics want it.
@@ -116,10 +116,12 @@ syslog_addr = 192.0.2.1:514
 def _beside(rendered: tuple[tuple[Artifact, ...], Declaration], more: str, check_name: str) -> Verdict:
     artifacts, declaration = rendered
     edited = [
-        Artifact(each.device, each.path, each.content + more.encode(), each.kind) if each.path == GLOBAL else each
-        for each in artifacts
+        Artifact(artifact.device, artifact.path, artifact.content + more.encode(), artifact.kind)
+        if artifact.path == GLOBAL
+        else artifact
+        for artifact in artifacts
     ]
-    check = next(each for each in CHECKS if each.name == check_name)
+    check = next(check for check in CHECKS if check.name == check_name)
     return check.run(tree_of("lab-ufm", edited, declaration))
 
 

@@ -160,7 +160,7 @@ def test_a_list_on_a_port_between_switches_is_judged() -> None:
     edited = text.replace("\nend\n", f"\n{list_}\n!\nend\n").replace(PORT, f"{PORT}   ipv6 access-group OWN in\n")
     subject = tree("lab-roce", {(CTSW, EOS): lambda _: edited})
     for name in ("bgp-sessions", "reachability", "isolation"):
-        (first, *_) = [each for each in JUDGES[name].run(subject).counterexamples if each.device == CTSW]
+        (first, *_) = [example for example in JUDGES[name].run(subject).counterexamples if example.device == CTSW]
         assert "Ethernet3/1/1" in first.message, name
     open_list = tree("lab-roce", {(CTSW, EOS): lambda _: edited.replace("10 deny", "10 permit")})
     assert JUDGES["bgp-sessions"].run(open_list).is_proven
@@ -175,13 +175,13 @@ def test_a_list_where_none_is_enforced_may_stop_what_no_flow_declares(entries: s
     text = text_of("lab-roce", CTSW, EOS)
     edited = text.replace("\nend\n", f"\nipv6 access-list OWN\n   {entries}\n!\nend\n")
     edited = edited.replace(PORT, f"{PORT}   ipv6 access-group OWN out\n")
-    found = JUDGES["isolation"].run(tree("lab-roce", {(CTSW, EOS): lambda _: edited})).counterexamples
-    assert any("list outwards of" in each.message for each in found) is is_refuted
+    counterexamples = JUDGES["isolation"].run(tree("lab-roce", {(CTSW, EOS): lambda _: edited})).counterexamples
+    assert any("list outwards of" in example.message for example in counterexamples) is is_refuted
 
 
 def test_an_account_without_a_password_is_refuted() -> None:
-    found = JUDGES["isolation"].run(planted("username eve privilege 15 role network-admin nopassword"))
-    messages = [each.message for each in found.counterexamples if "account" in each.message]
+    result = JUDGES["isolation"].run(planted("username eve privilege 15 role network-admin nopassword"))
+    messages = [example.message for example in result.counterexamples if "account" in example.message]
     assert messages[0] == "the account eve opens without a password and without a key"
     assert messages[1:] == ["the account eve is no operator's: the spec does not plan it"]
 
@@ -201,14 +201,14 @@ def test_one_end_that_encrypts_is_refuted() -> None:
             ).replace(PORT, f"{PORT}   mac security profile P\n"),
         },
     )
-    found = JUDGES["ethernet-links"].run(subject).counterexamples
-    assert "encrypts by cipher aes256-gcm-xpn, key 01, the other end" in found[0].message
+    counterexamples = JUDGES["ethernet-links"].run(subject).counterexamples
+    assert "encrypts by cipher aes256-gcm-xpn, key 01, the other end" in counterexamples[0].message
 
 
 def test_a_server_that_nobody_planned_is_named() -> None:
     for line in ("tacacs-server host 203.0.113.9 vrf MGMT key 0 x", "ntp server vrf MGMT 203.0.113.9 prefer"):
-        found = JUDGES["isolation"].run(planted(line)).counterexamples
-        assert any("relies on 203.0.113.9" in each.message for each in found), line
+        counterexamples = JUDGES["isolation"].run(planted(line)).counterexamples
+        assert any("relies on 203.0.113.9" in example.message for example in counterexamples), line
 
 
 DENY = {
@@ -242,7 +242,9 @@ def test_a_list_on_a_port_between_switches_is_judged_on_every_system(place: str,
     assert edited != text
     subject = tree(spec, {(device, path): lambda _: edited})
     for name in ("bgp-sessions", "reachability"):
-        found = [each for each in JUDGES[name].run(subject).counterexamples if "the lists of" in each.message]
-        assert found, name
-        assert {each.device for each in found} == {device}
-        assert all(each.line for each in found)
+        examples = [
+            example for example in JUDGES[name].run(subject).counterexamples if "the lists of" in example.message
+        ]
+        assert examples, name
+        assert {each.device for each in examples} == {device}
+        assert all(each.line for each in examples)

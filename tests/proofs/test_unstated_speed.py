@@ -16,6 +16,6 @@ def test_a_port_without_a_speed_disagrees_with_its_other_end() -> None:
         del linked["speed"]
         return json.dumps(document)
 
-    found = verdict("ethernet-links", tree("lab-sonic", {(SWITCH, PATH): edit}))
-    assert any(SWITCH in f"{each.device} {each.message}" for each in found.counterexamples)
-    assert not any("does not read" in each.message for each in found.counterexamples)
+    result = verdict("ethernet-links", tree("lab-sonic", {(SWITCH, PATH): edit}))
+    assert any(SWITCH in f"{example.device} {example.message}" for example in result.counterexamples)
+    assert not any("does not read" in example.message for example in result.counterexamples)

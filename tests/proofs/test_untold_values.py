@@ -45,8 +45,8 @@ def texts(plan: Plan, device: str) -> str:
 
 def test_a_third_key_is_told_to_the_systems_that_keep_it(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", OPERATOR)
-    found = lint_path(tmp_path / "overlay.yaml").findings
-    assert [(finding.code, finding.severity.label) for finding in found] == [("CW321", "warning")]
+    findings = lint_path(tmp_path / "overlay.yaml").findings
+    assert [(finding.code, finding.severity.label) for finding in findings] == [("CW321", "warning")]
     contents = [key.split()[1] for key in KEYS]
     assert [key in texts(plan, "ctsw-p00-00") for key in contents] == [True, True, False]
     assert [key in texts(plan, "rtsw-p00r00") for key in contents] == [True, True, True]
@@ -60,7 +60,7 @@ def test_a_third_key_is_told_to_the_systems_that_keep_it(tmp_path: Path) -> None
 def test_a_key_that_the_system_does_keep_is_missed(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", OPERATOR)
     lacking = judged(plan, "ctsw-p00-00", EOS_FILE, r"^username netops ssh-key secondary .*\n")
-    assert [each.message for each in lacking.counterexamples] == [
+    assert [example.message for example in lacking.counterexamples] == [
         "a key of the operator netops does not open the account"
     ]
 
@@ -77,9 +77,9 @@ def test_servers_beyond_what_one_system_takes_stay_for_the_other(
     overlay: str, code: str, told: str, untold: str, tmp_path: Path
 ) -> None:
     plan = plan_with(tmp_path, "lab-sonic", overlay)
-    found = lint_path(tmp_path / "overlay.yaml").findings
-    assert code in {finding.code for finding in found}
-    assert {finding.severity.label for finding in found} <= {"warning", "note"}
+    findings = lint_path(tmp_path / "overlay.yaml").findings
+    assert code in {finding.code for finding in findings}
+    assert {finding.severity.label for finding in findings} <= {"warning", "note"}
     other = next(device.name for device in plan.devices if plan.spec.catalogue[device.model].network_os == "eos")
     assert told in texts(plan, "rtsw-p00r00")
     assert untold not in texts(plan, "rtsw-p00r00")
@@ -98,8 +98,10 @@ def test_servers_of_logins_beyond_what_nvue_takes(tmp_path: Path) -> None:
 
 def test_a_user_that_sonic_refuses_is_told_to_the_others(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-sonic", SNMP)
-    found = lint_path(tmp_path / "overlay.yaml").findings
-    assert {(each.code, each.severity.label) for each in found if each.code == "CW354"} == {("CW354", "warning")}
+    findings = lint_path(tmp_path / "overlay.yaml").findings
+    assert {(finding.code, finding.severity.label) for finding in findings if finding.code == "CW354"} == {
+        ("CW354", "warning")
+    }
     other = next(device.name for device in plan.devices if plan.spec.catalogue[device.model].network_os == "eos")
     assert "nms" not in texts(plan, "rtsw-p00r00")
     assert "nms" in texts(plan, other)
@@ -118,9 +120,9 @@ def test_an_account_ends_where_the_system_can_end_it(lab: str, device: str, ends
     plan = plan_with(tmp_path, lab, UNTIL)
     assert (END in texts(plan, device)) is ends
     assert judged(plan, device).is_proven
-    told = [finding for finding in lint_path(tmp_path / "overlay.yaml").findings if finding.path.endswith("until")]
-    assert {finding.code for finding in told} == {"CW354"}
-    assert [finding.position.line for finding in told] == [4] * len(told)
+    findings = [finding for finding in lint_path(tmp_path / "overlay.yaml").findings if finding.path.endswith("until")]
+    assert {finding.code for finding in findings} == {"CW354"}
+    assert [finding.position.line for finding in findings] == [4] * len(findings)
 
 
 def test_a_key_that_does_not_end_is_found(tmp_path: Path) -> None:
@@ -130,5 +132,5 @@ def test_a_key_that_does_not_end_is_found(tmp_path: Path) -> None:
     content = files[index].content
     for text in (content.replace(END.encode(), b""), content + content.replace(END.encode(), b"")):
         files[index] = Artifact("rtsw-p00r00", KEYS_FILE, text, files[index].kind)
-        found = ISOLATION.run(tree_of(plan.spec.name, files, Declaration(plan))).counterexamples
-        assert "opens with a key that is none of its operator's" in found[0].message
+        counterexamples = ISOLATION.run(tree_of(plan.spec.name, files, Declaration(plan))).counterexamples
+        assert "opens with a key that is none of its operator's" in counterexamples[0].message

@@ -67,7 +67,7 @@ def test_of_all_prefixes_that_others_announce_one_passes_or_none() -> None:
         own, theirs = routers[at].networks[0][0], routers[other].networks[0][0]
         keeps = routers[at].keeps_communities
         # of the other's own prefix its policies may say something else; they are asked what they say of those alike
-        tried = tuple(each for each in PREFIXES if each not in (own, theirs))
+        tried = tuple(prefix for prefix in PREFIXES if prefix not in (own, theirs))
         wanted = _passes(into, out_of, then, keeps, tried)
         found = effects.passes(at, effects.number(into, at), effects.number(out_of, at), effects.number(then, other))
         if wanted is not None:

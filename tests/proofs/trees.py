@@ -143,9 +143,9 @@ class Cables:
         return self
 
     def _far(self, node: str, port: int) -> tuple[str, int]:
-        found = re.search(r'"([SH]-\w+)"\[(\d+)\]', self.lines[self.row[node, port]])
-        assert found is not None
-        return found[1], int(found[2])
+        match = re.search(r'"([SH]-\w+)"\[(\d+)\]', self.lines[self.row[node, port]])
+        assert match is not None
+        return match[1], int(match[2])
 
     def _point(self, end: tuple[str, int], peer: tuple[str, int]) -> None:
         at = self.row[end]

@@ -29,7 +29,7 @@ Texts = Mapping[str, str]
 
 def texts_of(plan: Plan, device: str) -> Texts:
     """What is rendered for a device, as text."""
-    return {each.path: each.content.decode(errors="replace") for each in Rendering(plan).of_device(device)}
+    return {artifact.path: artifact.content.decode(errors="replace") for artifact in Rendering(plan).of_device(device)}
 
 
 def uplinks(plan: Plan, node: str, fabric: str) -> tuple[Cable, ...]:
@@ -86,8 +86,8 @@ def dropped(namespace: str, version: int) -> list[str]:
     other = {4: "meta protocol ip6 ", 6: "meta protocol ip "}[version]
     with inside(namespace):
         said = subprocess.run(["nft", "list", "ruleset"], capture_output=True, text=True, check=True).stdout
-    found = re.findall(r"^\s*(.*counter packets [1-9]\d* bytes \d+ drop.*)$", said, re.MULTILINE)
-    return [rule for rule in found if other not in rule]
+    matches = re.findall(r"^\s*(.*counter packets [1-9]\d* bytes \d+ drop.*)$", said, re.MULTILINE)
+    return [rule for rule in matches if other not in rule]
 
 
 def _address(namespace: str, files: Sequence[tuple[str, str]]) -> None:

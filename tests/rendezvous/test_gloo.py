@@ -134,7 +134,7 @@ def test_without_a_flow_they_do_not_and_lint_said_so(
     version: int, flow: str, code: str, folder: Path, tmp_path: Path
 ) -> None:
     path = spec(version, (flow,), folder)
-    assert code in {each.code for each in lint_path(path).findings}
+    assert code in {finding.code for finding in lint_path(path).findings}
     plan = plan_of(path)
     said, lost = run(plan, plan, plan, tmp_path)
     assert results(said) == []

@@ -200,7 +200,7 @@ def test_without_their_flow_the_ranks_do_not_meet(specs: Path, libraries: Librar
     """What CW614 says of it."""
     path = spec("lab-roce", specs, "flows: [{name: nccl-bootstrap, remove: true}]\n")
     plan = plan_of(path)
-    assert "CW614" in {each.code for each in lint_path(path).findings}
+    assert "CW614" in {finding.code for finding in lint_path(path).findings}
     job = run_job(plan, nodes_of(plan), libraries, tmp_path, patience_s=15)
     assert set(job.statuses) != {0}
     assert "connected" not in "".join(job.printed)

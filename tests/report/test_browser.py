@@ -95,9 +95,9 @@ def probed(html: str, script: str) -> str:
 
 def measured(seen: Visit) -> str:
     assert seen.console == ()
-    found = re.search(r"<output>(.*?)</output>", seen.dom, re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(r"<output>(.*?)</output>", seen.dom, re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
 def test_a_filter_leaves_the_rows_that_have_every_word(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_point_to_point_lists_come_back_as_the_cables_that_they_were(name: str, 
     plan = plan_of(name)
     replace_files(tmp_path, crew_files(Inventory(plan)))
     found = [row for file in sorted(tmp_path.glob("p2p_*.csv")) for row in read_cables(file)]
-    planned = {(each.a.device, each.a.port, each.b.device, each.b.port) for each in plan.cables}
+    planned = {(cable.a.device, cable.a.port, cable.b.device, cable.b.port) for cable in plan.cables}
     assert {(row.a_node, row.a_port, row.z_node, row.z_port) for row in found} == planned
     assert len(found) == len(planned)
     assert pin(plan, found, "p2p", date(2026, 6, 1)).cables == plan.cables
@@ -59,7 +59,7 @@ def test_from_1_7_on_the_cable_validation_tool_has_every_cable_under_its_new_col
     plan = plan_of("lab-ib")
     rows = tables(plan)["cable-validation/links.csv"]
     assert list(rows[0]) == ["A-Node", "A-Port", "Z-Node", "Z-Port", "Protocol"]
-    infiniband = {each.name for each in plan.spec.fabrics if each.technology == "infiniband"}
+    infiniband = {fabric.name for fabric in plan.spec.fabrics if fabric.technology == "infiniband"}
     planned = [
         (c.a.device, c.a.port, c.b.device, c.b.port, "ib" if c.fabric in infiniband else "ethernet")
         for c in plan.cables
@@ -74,7 +74,7 @@ def test_mission_control_has_every_ethernet_cable_once_and_its_bundles_are_the_p
         "#", "BUNDLE_ID", "SEQ", "SRC_RACKROLE", "SRC_RACK", "SRC_U", "SRC_NAME", "SRC_HCA_PORT", "SRC_TRANSCEIVER",
         "DST_RACKROLE", "DST_RACK", "DST_U", "DST_NAME", "DST_PORT", "DST_TRANSCEIVER",
     ]  # fmt: skip
-    ethernet = {each.name for each in plan.spec.fabrics if each.technology != "infiniband"}
+    ethernet = {fabric.name for fabric in plan.spec.fabrics if fabric.technology != "infiniband"}
     planned = [(c.a.device, c.a.port, c.b.device, c.b.port) for c in plan.cables if c.fabric in ethernet]
     found = [(row["SRC_NAME"], row["SRC_HCA_PORT"], row["DST_NAME"], row["DST_PORT"]) for row in rows]
     assert sorted(found) == sorted(planned)

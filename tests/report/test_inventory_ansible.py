@@ -69,7 +69,7 @@ def test_switches_are_in_their_fabric_tier_and_system_which_says_how_to_reach_th
     plan = plan_of("lab-roce")
     found = read_by_ansible(plan, tmp_path)
     hosts = found["_meta"]["hostvars"]
-    for switch in (each for each in plan.devices if each.fabric):
+    for switch in (device for device in plan.devices if device.fabric):
         assert switch.name in found[group_name("fabric", switch.fabric)]["hosts"]
         assert switch.name in found[group_name("tier", f"{switch.fabric}_{switch.tier}")]["hosts"]
         system = plan.spec.catalogue[switch.model].network_os

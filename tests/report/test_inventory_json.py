@@ -40,7 +40,9 @@ def written(request: pytest.FixtureRequest) -> tuple[Plan, dict[str, Any]]:
 def one_of_each(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The first record of each form: what is a number, a text or nothing in it, and which of a few words it has."""
     words = ("kind", "role", "side", "technology", "item", "state", "in_service")
-    forms = {(*(type(v) for v in each.values()), *(str(each.get(word)) for word in words)): each for each in records}
+    forms = {
+        (*(type(v) for v in record.values()), *(str(record.get(word)) for word in words)): record for record in records
+    }
     return list(forms.values())
 
 

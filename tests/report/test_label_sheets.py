@@ -32,8 +32,8 @@ def test_every_cable_end_has_one_label_in_its_rack(name: str) -> None:
         assert 0 < len(labels) <= 24
         for label in labels:
             words = label.findall(f"{SVG}text")
-            bold = "".join(str(each.text) for each in words if each.get("font-weight") == "bold")
-            rest = "".join(str(each.text) for each in words if each.get("font-weight") != "bold")
+            bold = "".join(str(word.text) for word in words if word.get("font-weight") == "bold")
+            rest = "".join(str(word.text) for word in words if word.get("font-weight") != "bold")
             found.append((rack[1], bold, rest))
     assert len(found) == len(wanted)
     for (stands, near, rest), (own_rack, own, far) in zip(sorted(found), wanted, strict=True):

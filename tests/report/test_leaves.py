@@ -80,8 +80,8 @@ def test_without_pages_nothing_leads_to_them(tmp_path: Path) -> None:
     assert done.exception is None
     assert not list(tmp_path.glob("*/*"))
     assert all(
-        (tmp_path / each).exists()
-        for each in re.findall(r'href="([a-z]+\.\w+)"', (tmp_path / "index.html").read_text())
+        (tmp_path / word).exists()
+        for word in re.findall(r'href="([a-z]+\.\w+)"', (tmp_path / "index.html").read_text())
     )
 
 

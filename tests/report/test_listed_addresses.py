@@ -71,7 +71,7 @@ def test_ip_over_infiniband_is_listed_with_its_network_interface_and_space() -> 
     assert {r["prefix"]: r["kind"] for r in inventory.subnets() if r["fabric"] == "backend"} == {
         "10.96.0.0/22": "ipoib", "10.96.2.0/23": "ipoib-hosts",
     }  # fmt: skip
-    assert {each.device for each in inventory.interfaces() if each.name == "iblustre"} == set(own)
+    assert {interface.device for interface in inventory.interfaces() if interface.name == "iblustre"} == set(own)
     assert "backend" in {r["name"] for r in inventory.vrfs()}
 
 
@@ -102,7 +102,7 @@ def artifacts(plan: Plan) -> Iterator[Artifact]:
 
 
 def routers(plan: Plan) -> Iterator[Router]:
-    texts = {(each.device, each.path): each.content.decode() for each in artifacts(plan)}
+    texts = {(artifact.device, artifact.path): artifact.content.decode() for artifact in artifacts(plan)}
     for (device, path), text in texts.items():
         if path == "etc/coop/agent.conf":
             yield read_fboss(device, text, texts[device, "etc/coop/bgpcpp.conf"])

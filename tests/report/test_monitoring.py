@@ -139,10 +139,10 @@ def test_anta_takes_its_catalogue_and_its_inventory(tmp_path: Path) -> None:
     plan = plan_of("lab-roce")
     written("lab-roce", tmp_path)
     reached = Inventory(plan).reachable_addresses()  # which the switch of the management ports itself is not
-    eos = [each for each in plan.devices if plan.spec.catalogue[each.model].network_os == "eos"]
+    eos = [device for device in plan.devices if plan.spec.catalogue[device.model].network_os == "eos"]
     switches = [each for each in eos if each.name in reached]
     inventory = AntaInventory.parse(tmp_path / "anta-inventory.yml", username="x", password="x")
-    assert set(inventory) == {each.name for each in switches}
+    assert set(inventory) == {switch.name for switch in switches}
     catalogue = AntaCatalog.parse(tmp_path / "anta-catalogue.yml")
     assert len(catalogue.tests) == 2 * len(switches)
     heard = {
@@ -152,9 +152,9 @@ def test_anta_takes_its_catalogue_and_its_inventory(tmp_path: Path) -> None:
         for each in test.inputs.neighbors  # type: ignore[attr-defined]
         if test.inputs.filters is not None and test.inputs.filters.tags
     }
-    names = {each.name for each in switches}
-    kinds = {each.name: each.kind for each in plan.devices}
-    ends = [(one, other) for each in plan.cables for one, other in ((each.a, each.b), (each.b, each.a))]
+    names = {switch.name for switch in switches}
+    kinds = {device.name: device.kind for device in plan.devices}
+    ends = [(one, other) for cable in plan.cables for one, other in ((cable.a, cable.b), (cable.b, cable.a))]
     assert heard == {
         (one.device, one.port, other.device, other.port)
         for one, other in ends

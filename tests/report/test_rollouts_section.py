@@ -146,25 +146,25 @@ def tables_of(*entries: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def test_the_gates_of_a_rollout_are_shown_with_their_limits_answers_and_reasons() -> None:
-    found = tables_of(STARTED, STOPPED, RESUMED, AGAIN)
+    tables = tables_of(STARTED, STOPPED, RESUMED, AGAIN)
 
-    assert found[f"gates-{NAME}"] == [
+    assert tables[f"gates-{NAME}"] == [
         "files | every device is read back | – | the rollout's | 3 | 0",
         "isolation | every node is closed | 60 s | 0 | 1 | 1",
         "verdicts | not asked: left out by its operator: hosts of a lab, without GPUs | – | – | – | –",
         "isolation | not asked: left out by its operator: the watch is mended at night | – | – | – | –",
     ]
-    assert found[f"gate-waves-{NAME}"][:2] == [
+    assert tables[f"gate-waves-{NAME}"][:2] == [
         f"1, canary | pod0 | 2 | 1 well | 1 of 1 not well | 61 | stopped: {STOPPED['stopped']}",
         "1, canary | pod0 | 2 | 2 well | not asked | 4 | finished",
     ]
-    assert found[f"complaints-{NAME}"] == [
+    assert tables[f"complaints-{NAME}"] == [
         "1 | did not take its files | a | yes | full disk",
         "1 | isolation | b | yes | is open: egress (answers)",
         "1 | isolation | – | no | b was seen late",
         f"All in full: clusterwright audit show ROOT {NAME}",
     ]
-    assert [row.split(" | ")[1:] for row in found["overrides"]] == [
+    assert [row.split(" | ")[1:] for row in tables["overrides"]] == [
         ["policy: r1 keeps 50%", "night of maintenance", "ines"],
         ["gate not asked: isolation", "the watch is mended at night", "jan"],
     ]
@@ -185,12 +185,12 @@ def test_many_complaints_and_many_rollouts_stay_readable() -> None:
     many = entry("wave", wave=1, devices=wrong, duration_s=1.0, stopped="30", gates=[answer("isolation", 30, **wrong)])
     log = [{**STARTED, "rollout": f"{NAME}-{number:02d}"} for number in range(12)]
 
-    found = tables_of(STARTED, many)[f"complaints-{NAME}"]
+    tables = tables_of(STARTED, many)[f"complaints-{NAME}"]
     section = rollouts_section(rollouts(log))
 
-    assert found[19].endswith(" …")
-    assert len(found[19]) < 240
-    assert found[20:] == [f"10 more, and all in full: clusterwright audit show ROOT {NAME}"]
+    assert tables[19].endswith(" …")
+    assert len(tables[19]) < 240
+    assert tables[20:] == [f"10 more, and all in full: clusterwright audit show ROOT {NAME}"]
     assert section is not None
     assert [block.heading for block in section.blocks[1:]] == [
         f"Between the waves of {NAME}-{number:02d}" for number in range(11, 1, -1)

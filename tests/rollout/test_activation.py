@@ -28,7 +28,9 @@ def target(folder: Path, *devices: str, **more: Any) -> Chosen:
 
 def first(plan: Plan, system: str) -> str:
     models = plan.spec.catalogue
-    return next(each.name for each in plan.devices if each.kind == "switch" and models[each.model].network_os == system)
+    return next(
+        device.name for device in plan.devices if device.kind == "switch" and models[device.model].network_os == system
+    )
 
 
 CASES: Mapping[str, str] = {"mlnx-os": "rsc-phase1", "eos": "lab-roce"}

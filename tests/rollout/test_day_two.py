@@ -85,9 +85,9 @@ def test_a_refresh_takes_up_what_runs(cluster: Cluster) -> None:
     held = {path: path.read_bytes() for path in (cluster.root / "flash").rglob("*") if path.is_file()}
     cluster.edit(SERVER, "10.99.240.15")
 
-    found = cluster.run("refresh", "--reason", "a new control node")
-    assert found.returncode == 0, found.stderr
-    assert "taken up as they are" in found.stderr
+    result = cluster.run("refresh", "--reason", "a new control node")
+    assert result.returncode == 0, result.stderr
+    assert "taken up as they are" in result.stderr
     assert held == {path: path.read_bytes() for path in (cluster.root / "flash").rglob("*") if path.is_file()}
     preview = json.loads(cluster.run("preview", "--no-engine", "--format", "json").stdout)
     assert {group["status"] for group in preview["groups"]} == {"drifted"}

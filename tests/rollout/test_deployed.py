@@ -54,8 +54,8 @@ def test_a_kept_spec_brings_all_files_that_it_names(tmp_path: Path) -> None:
     file.write_text("extends: own/base.yaml\n")
     store = Store(tmp_path / "objects")
     digest = keep_spec(store, load_spec(file))
-    for each in (tmp_path / "own").rglob("*.*"):
-        each.unlink()
+    for path in (tmp_path / "own").rglob("*.*"):
+        path.unlink()
 
     with kept_spec(store, digest) as kept:
         spec = load_spec(kept)

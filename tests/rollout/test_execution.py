@@ -153,9 +153,9 @@ def test_one_device_over_the_budget_stops_the_rollout_where_it_is(tmp_path: Path
     assert (result.end, engine.runs[-1]) == (UpdateEnd.STOPPED, ("c-pod0", ("r1",)))
     assert "1 devices of the wave are not well, 0 are allowed" in result.text
     assert "r1n0: failed, full disk" in told[-1].text
-    found = ledger.load(tmp_path)
-    assert found is not None
-    assert [number for number, _ in found.left] == [2, 3]
+    document = ledger.load(tmp_path)
+    assert document is not None
+    assert [number for number, _ in document.left] == [2, 3]
 
 
 def test_a_device_within_the_budget_is_tried_again_in_a_wave_with_gates(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_device_within_the_budget_is_tried_again_in_a_wave_with_gates(tmp_path
     result, told = execute(tmp_path, engine, budget=1)
 
     assert result.end is UpdateEnd.DONE
-    assert [(each.number, each.wave.units, len(each.failed)) for each in result.waves] == [
+    assert [(wave.number, wave.wave.units, len(wave.failed)) for wave in result.waves] == [
         (1, ("r0",), 0),
         (2, ("r1",), 1),
         (3, ("r2",), 0),
@@ -189,7 +189,7 @@ def test_warnings_about_units_are_kept_with_their_wave_or_stack(tmp_path: Path) 
     result, _ = execute(tmp_path, Recorder(warns=frozenset({"r1"})))
 
     said = {"r1": ("done by b: a is lost",)}
-    assert [each.warned for each in result.waves] == [{}, said, {}]
+    assert [wave.warned for wave in result.waves] == [{}, said, {}]
     assert result.warned == {"c-pod0": said}
 
 
@@ -269,10 +269,10 @@ def test_a_pause_is_noted_and_the_next_run_goes_on_behind_it(tmp_path: Path) -> 
 
 def test_another_manifest_or_other_stacks_are_another_rollout(tmp_path: Path) -> None:
     execute(tmp_path, Recorder(), pause_after=frozenset({1}))
-    found = ledger.load(tmp_path)
+    document = ledger.load(tmp_path)
 
-    assert ledger.resumed(found, "other", ["c-pod0"]) is None
-    assert ledger.resumed(found, "m", ["c-pod0", "c-pod1"]) is None
+    assert ledger.resumed(document, "other", ["c-pod0"]) is None
+    assert ledger.resumed(document, "m", ["c-pod0", "c-pod1"]) is None
 
 
 def test_an_abort_lets_the_running_wave_finish(tmp_path: Path) -> None:

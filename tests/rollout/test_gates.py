@@ -26,7 +26,7 @@ def test_the_limits_of_the_spec_and_the_reason_of_the_operator_are_there_as_data
 
     found = device_gates(plan, DEVICES, {}, rollout=ROLLOUT, root=tmp_path, skipped={"verdicts": WHY})
 
-    assert [(each.gate, each.deadline_s, each.budget) for each in found.questions] == [
+    assert [(question.gate, question.deadline_s, question.budget) for question in found.questions] == [
         ("sessions", 300, None),
         ("subnet", 180, None),
         ("isolation", 45, 0),
@@ -41,7 +41,7 @@ def test_a_first_deployment_that_goes_on_without_waves_of_its_own_tells_what_run
 ) -> None:
     begun = UnderWay(ROLLOUT.name, ROLLOUT.manifest, ROLLOUT.stacks, ())
     found = device_gates(plan_of("lab-roce"), DEVICES, {NODE: Effect.LIVE}, rollout=begun, root=tmp_path, skipped={})
-    assert [each.gate for each in found.questions] == list(GATES)
+    assert [question.gate for question in found.questions] == list(GATES)
 
 
 def test_a_directory_answers_nothing_and_without_waves_nothing_is_asked(tmp_path: Path) -> None:

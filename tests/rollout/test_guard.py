@@ -132,9 +132,9 @@ def test_a_filter_that_opens_without_a_flow_is_refused_with_a_packet(site: Site)
     site.edit()
     opened = Tampered("gpu-p00r00n0", "etc/nftables.conf", "tcp dport { 22 }", "tcp dport { 22, 8080 }")
 
-    found = site.preview(tampered=opened)
+    preview = site.preview(tampered=opened)
 
-    proof, node_check = found.guarded.refusals
+    proof, node_check = preview.guarded.refusals
     assert (proof.check, node_check.check) == ("isolation", "node-check")  # a node looks whether its filter is the one
     assert "tcp port 8080" in proof.counterexamples[0].message or "8080" in proof.counterexamples[0].message
     assert "no flow allows it" in proof.counterexamples[0].message
@@ -209,12 +209,12 @@ def test_a_flow_that_half_of_the_nodes_know_is_no_leak(site: Site) -> None:
 def test_a_session_that_waits_for_its_other_end_is_told_and_not_refused(site: Site) -> None:
     site.edit(exception('device: ctsw-p00-00, port: Ethernet3/17/1, state: drained, reason: "CRC errors"'))
 
-    found = site.preview()
+    preview = site.preview()
 
-    waiting = [proof for proof in found.guarded.broken if proof.check == "bgp-sessions"]
+    waiting = [proof for proof in preview.guarded.broken if proof.check == "bgp-sessions"]
     assert waiting
     assert not any(proof.refuses for proof in waiting)
-    assert "  for a while, after wave 1 of 2: bgp-sessions does not hold" in "\n".join(text_lines(found))
+    assert "  for a while, after wave 1 of 2: bgp-sessions does not hold" in "\n".join(text_lines(preview))
 
 
 def test_the_moments_on_the_way_are_bounded_and_never_the_last() -> None:

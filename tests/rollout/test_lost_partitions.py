@@ -34,10 +34,10 @@ def test_another_key_ends_all_jobs_of_its_nodes(tmp_path: Path) -> None:
     assert (loss.fabric, loss.partition, loss.key, loss.ends_jobs) == ("backend", "training", "0x8001", True)
     assert len(loss.nodes) == 16
     job = RunningJob("train", frozenset(loss.nodes[:4]), is_planned=False)
-    found = disturbance((before, after), (), {}, jobs=(job,), notes=())
-    assert not found.is_none
-    assert found.jobs[0].cut == tuple(sorted(loss.nodes[:4]))
-    assert not found.untouched
+    result = disturbance((before, after), (), {}, jobs=(job,), notes=())
+    assert not result.is_none
+    assert result.jobs[0].cut == tuple(sorted(loss.nodes[:4]))
+    assert not result.untouched
 
 
 @pytest.mark.parametrize("overlay", [ONE_MORE, MOVED])
@@ -45,9 +45,9 @@ def test_a_partition_that_is_added_takes_nothing(overlay: str, tmp_path: Path) -
     before, after = plan_of("lab-ib"), plan_with(tmp_path, "lab-ib", overlay)
     assert lost_partitions(before, after) == ()
     job = RunningJob("train", frozenset({"gpu-s00r00n0"}), is_planned=False)
-    found = disturbance((before, after), (), {}, jobs=(job,), notes=())
-    assert found.is_none
-    assert found.untouched == (job,)
+    result = disturbance((before, after), (), {}, jobs=(job,), notes=())
+    assert result.is_none
+    assert result.untouched == (job,)
 
 
 def test_a_partition_that_is_taken_away_and_carries_no_data_ends_what_it_carries(tmp_path: Path) -> None:

@@ -81,9 +81,9 @@ def test_one_device_is_refreshed_and_mended_alone(site: Site) -> None:
         file = site.backlog_file(name)
         file.write_text(file.read_text().replace(str(held), "1000"))
 
-    found = site.run("refresh", "--device", NODE)
-    assert found.returncode == 0, found.stderr
-    assert f"2 of 4 devices hold something else: {NODE}, {OTHERS[0]}" in found.stderr
+    result = site.run("refresh", "--device", NODE)
+    assert result.returncode == 0, result.stderr
+    assert f"2 of 4 devices hold something else: {NODE}, {OTHERS[0]}" in result.stderr
     done = site.run("up", "--device", NODE, "--reason", "an edit by hand", "--yes")
 
     assert done.returncode == 0, done.stderr

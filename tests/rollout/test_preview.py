@@ -97,12 +97,12 @@ def test_the_first_deployment_shows_new_devices_and_no_model_to_compare_with(sit
     fresh.root.mkdir(exist_ok=True)
     fresh.edit()
 
-    found = fresh.preview()
+    preview = fresh.preview()
 
-    assert found.basis == "nothing is deployed yet"
-    assert {group.status for kind in found.kinds for group in kind.groups} == {"new"}
-    assert not found.guarded.refusals
-    assert found.disturbance.is_none
+    assert preview.basis == "nothing is deployed yet"
+    assert {group.status for kind in preview.kinds for group in kind.groups} == {"new"}
+    assert not preview.guarded.refusals
+    assert preview.disturbance.is_none
 
 
 def test_an_update_that_did_not_end_is_named(site: Site) -> None:
@@ -112,17 +112,17 @@ def test_an_update_that_did_not_end_is_named(site: Site) -> None:
     half = dict(later.held)
     half["gpu-p00r00n0"] = later.held["gpu-p01r01n1"]
 
-    found = later.preview(held=half)
+    preview = later.preview(held=half)
 
-    assert "1 device holds something newer, which an update that did not end gave it" in found.basis
+    assert "1 device holds something newer, which an update that did not end gave it" in preview.basis
 
 
 def test_a_device_that_differs_from_what_it_was_given_counts_as_drifted(site: Site) -> None:
     site.edit()
 
-    found = site.preview(held={**site.held, "gpu-p00r00n0": ""})
+    preview = site.preview(held={**site.held, "gpu-p00r00n0": ""})
 
-    assert [(group.devices, group.status) for kind in found.kinds for group in kind.groups] == [
+    assert [(group.devices, group.status) for kind in preview.kinds for group in kind.groups] == [
         (("gpu-p00r00n0",), "drifted")
     ]
 
@@ -130,10 +130,10 @@ def test_a_device_that_differs_from_what_it_was_given_counts_as_drifted(site: Si
 def test_only_the_chosen_stack_changes_and_the_others_stay_as_they_were_left(site: Site) -> None:
     site.edit(SYSCTL)
 
-    found = site.preview(("pod0",), held={name: tree for name, tree in site.held.items() if "p00" in name})
+    preview = site.preview(("pod0",), held={name: tree for name, tree in site.held.items() if "p00" in name})
 
-    assert found.changed == ("gpu-p00r00n0", "gpu-p00r00n1", "gpu-p00r01n0", "gpu-p00r01n1")
-    assert not found.guarded.refusals
+    assert preview.changed == ("gpu-p00r00n0", "gpu-p00r00n1", "gpu-p00r01n0", "gpu-p00r01n1")
+    assert not preview.guarded.refusals
 
 
 def test_jobs_that_run_are_named_with_what_they_lose(site: Site) -> None:
@@ -176,7 +176,7 @@ def test_a_job_loses_a_node_that_goes_out_of_service_and_keeps_one_that_is_drain
     site.edit(exception(f'device: gpu-p00r00n0, state: {state}, reason: "a fan"'))
 
     job = RunningJob("101 (small)", frozenset({"gpu-p00r00n0", "gpu-p00r00n1"}), is_planned=False)
-    found = site.preview(jobs=(job,))
+    preview = site.preview(jobs=(job,))
 
-    assert [impact.cut for impact in found.disturbance.jobs] == ([("gpu-p00r00n0",)] if is_told else [])
-    assert found.disturbance.is_none is not is_told
+    assert [impact.cut for impact in preview.disturbance.jobs] == ([("gpu-p00r00n0",)] if is_told else [])
+    assert preview.disturbance.is_none is not is_told

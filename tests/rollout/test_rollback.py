@@ -88,11 +88,11 @@ def test_a_rollout_is_rolled_back_to_the_one_before(site: Site, monkeypatch: pyt
 def test_the_record_says_what_a_device_was_given_and_held(site: Site) -> None:
     assert site.run("refresh").returncode == 0
     show = ("audit", "show", "up", "--device", NODE)
-    found = json.loads(command(*show, "--format", "json", cwd=site.folder).stdout)["events"]
-    first, deeper, back, asked = found
+    document = json.loads(command(*show, "--format", "json", cwd=site.folder).stdout)["events"]
+    first, deeper, back, asked = document
 
-    assert [event["action"] for event in found] == ["up", "up", "up", "refresh"]
-    assert [event["result"] for event in found] == ["ok", "ok", "ok", "as given"]
+    assert [event["action"] for event in document] == ["up", "up", "up", "refresh"]
+    assert [event["result"] for event in document] == ["ok", "ok", "ok", "as given"]
     assert (deeper["reason"], deeper["program"]) == ("deeper queues", __version__)
     assert first["tree"] == back["tree"] == asked["tree"] != deeper["tree"]
     lines = command(*show, cwd=site.folder).stdout.splitlines()

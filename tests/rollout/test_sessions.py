@@ -82,9 +82,9 @@ def fabric(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fab
     password = place / "password"
     password.write_text(PASSWORD)
     password.chmod(0o600)
-    ends = [(each.local, each.remote, each.remote_as) for each in own_sessions(plan, RACK_SWITCH)]
+    ends = [(session.local, session.remote, session.remote_as) for session in own_sessions(plan, RACK_SWITCH)]
     asn = plan.by_name[RACK_SWITCH].asn or 0
-    neighbours = "".join(f"   neighbor {each.remote} remote-as 1\n" for each in own_sessions(plan, ABOVE))
+    neighbours = "".join(f"   neighbor {session.remote} remote-as 1\n" for session in own_sessions(plan, ABOVE))
     addresses = {RACK_SWITCH: "10.213.1.1", "everybody-above": "10.213.1.2"}
     with contextlib.ExitStack() as stack:
         fleet = stack.enter_context(SshFleet(addresses))

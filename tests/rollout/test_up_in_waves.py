@@ -178,15 +178,15 @@ def test_another_terminal_sees_it_and_stops_it(site: Site, tmp_path: Path) -> No
             time.sleep(0.05)
         at_work = command("status", site.root, cwd=tmp_path)
         described = json.loads(command("status", site.root, "--format", "json", cwd=tmp_path).stdout)
-        told = command("stop", site.root, cwd=tmp_path)
+        result = command("stop", site.root, cwd=tmp_path)
         _, stderr = process.communicate()
 
     assert at_work.returncode == 4
     assert f"lab-roce is being changed (up) by {getpass.getuser()}@" in at_work.stdout
     assert "0 of 2 waves finished" in at_work.stdout
     assert {owner["lock"] for owner in described["at_work"]} == {"lab-roce", "lab-roce-pod0"}
-    assert told.returncode == 0
-    assert "finishes the running wave and starts nothing new" in told.stdout
+    assert result.returncode == 0
+    assert "finishes the running wave and starts nothing new" in result.stdout
     assert process.returncode == 130, stderr
     assert site.backlogs() == in_racks(300000, before)
     waits = command("status", site.root, cwd=tmp_path)

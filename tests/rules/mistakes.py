@@ -49,7 +49,7 @@ def by_hand(line: str) -> str:
 def is_refused(mistake: Mistake, folder: Path) -> None:
     """Asserts that one code and at most its consequences are given, the value that it points at, and what it says."""
     findings = findings_of(folder, mistake.text, mistake.base)
-    assert {mistake.code} <= {*codes(findings)} <= {mistake.code, *CONSEQUENCES}, [str(each) for each in findings]
+    assert {mistake.code} <= {*codes(findings)} <= {mistake.code, *CONSEQUENCES}, [str(finding) for finding in findings]
     first = next(finding for finding in findings if finding.code == mistake.code)
     assert first.path.startswith(mistake.path), first
     assert mistake.message in first.message, first

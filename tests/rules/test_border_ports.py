@@ -18,9 +18,9 @@ borders:
 
 @pytest.mark.parametrize("port", ["Ethernet3/1/1", "Ethernet3/1/5"])
 def test_a_port_that_is_cabled_is_refused_before_anything_is_rendered(port: str, tmp_path: Path) -> None:
-    found = findings_of(tmp_path, BORDER.format(port=port), "lab-roce")
-    assert codes(found) == ["CW534"]
-    assert found[0].message == f"ssw-00 {port} is taken by a cable of frontend."
+    findings = findings_of(tmp_path, BORDER.format(port=port), "lab-roce")
+    assert codes(findings) == ["CW534"]
+    assert findings[0].message == f"ssw-00 {port} is taken by a cable of frontend."
 
 
 def test_a_port_that_is_free_passes(tmp_path: Path) -> None:
@@ -44,20 +44,20 @@ def test_a_port_that_its_cage_cannot_have_beside_others_is_refused(
     port: str, speed: int, message: str, tmp_path: Path
 ) -> None:
     second = SECOND.format(port=port, speed=speed, at="2:4", far="2:5")
-    found = findings_of(tmp_path, BORDER.format(port="Ethernet6/35/1") + second.lstrip("\n"), "lab-roce")
-    assert message in {each.message for each in found if each.code == "CW534"}
+    findings = findings_of(tmp_path, BORDER.format(port="Ethernet6/35/1") + second.lstrip("\n"), "lab-roce")
+    assert message in {finding.message for finding in findings if finding.code == "CW534"}
 
 
 def test_links_that_overlap_are_refused(tmp_path: Path) -> None:
     second = SECOND.format(port="Ethernet6/36/1", speed=400, at="2:0", far="2:1")
-    found = findings_of(tmp_path, BORDER.format(port="Ethernet6/35/1") + second.lstrip("\n"), "lab-roce")
-    assert [each.message for each in found if each.code == "CW534"] == [
+    findings = findings_of(tmp_path, BORDER.format(port="Ethernet6/35/1") + second.lstrip("\n"), "lab-roce")
+    assert [finding.message for finding in findings if finding.code == "CW534"] == [
         "fd00:1ab:f:fffd::2:0/127 overlaps fd00:1ab:f:fffd::2:0/127, the link of border site."
     ]
 
 
 def test_a_port_that_an_exception_stops_is_refused(tmp_path: Path) -> None:
     stopped = "exceptions:\n  - {device: ssw-00, port: Ethernet6/35/1, state: out-of-service, reason: no laser}\n"
-    found = findings_of(tmp_path, BORDER.format(port="Ethernet6/35/1") + stopped, "lab-roce")
-    assert codes(found) == ["CW534"]
-    assert "would stay up" in found[0].message
+    findings = findings_of(tmp_path, BORDER.format(port="Ethernet6/35/1") + stopped, "lab-roce")
+    assert codes(findings) == ["CW534"]
+    assert "would stay up" in findings[0].message

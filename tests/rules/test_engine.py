@@ -39,10 +39,12 @@ def test_every_packaged_file_lints_clean() -> None:
     files = [*sorted(INVENTORY.glob("*.yaml")), *sorted((INVENTORY / "hardware").glob("*.yaml"))]
     result = lint_paths(files)
     # Storage of others, which speaks no TLS: a warning, and no error to be suppressed.
-    assert [(each.code, each.position.file.rpartition("/")[2]) for each in result.findings if each.code != UNTRIED] == [
-        ("CW558", "lab-tenants.yaml")
-    ]
-    untried = {each.message.partition(" is untried")[0] for each in result.findings if each.code == UNTRIED}
+    assert [
+        (finding.code, finding.position.file.rpartition("/")[2])
+        for finding in result.findings
+        if finding.code != UNTRIED
+    ] == [("CW558", "lab-tenants.yaml")]
+    untried = {finding.message.partition(" is untried")[0] for finding in result.findings if finding.code == UNTRIED}
     assert untried == {"CentOS Stream 10", "File system fuse.tectonic", "MLNX-OS", "Ubuntu 24.04"}
     assert {str(file) for file in files} <= set(result.files)
 
@@ -176,7 +178,9 @@ def test_a_figure_that_is_missed_is_told_from_what_is_planned(tmp_path: Path, va
     base = data_files.folder("inventory") / "lab-nvue.yaml"
     (tmp_path / "cluster.yaml").write_text(f"extends: {base}\n{overlay}{expected}")
     (message,) = [
-        each.message for each in lint_path(tmp_path / "cluster.yaml").findings if "backend.ctsw is" in each.message
+        finding.message
+        for finding in lint_path(tmp_path / "cluster.yaml").findings
+        if "backend.ctsw is" in finding.message
     ]
     planned, wanted = message.removesuffix(".").partition(" is planned as ")[2].split(", expected ")
     assert planned != wanted

@@ -40,10 +40,10 @@ def test_lint_counts_what_is_written_and_refuses_what_the_proof_does(
     base: str, flows: int, ports: int, tmp_path: Path
 ) -> None:
     shutil.copy(INVENTORY / "lab-roce.yaml", tmp_path)
-    found = findings_of(tmp_path, _flows(flows, ports) if flows else "title: the lab\n", base)
-    assert codes(found) in ([], ["CW693"])
+    findings = findings_of(tmp_path, _flows(flows, ports) if flows else "title: the lab\n", base)
+    assert codes(findings) in ([], ["CW693"])
     plan = build_plan(load_spec(tmp_path / "spec.yaml"))
-    conf = next(each for each in Rendering(plan).of_device(SWITCH) if each.path.endswith("agent.conf"))
+    conf = next(artifact for artifact in Rendering(plan).of_device(SWITCH) if artifact.path.endswith("agent.conf"))
     tables = json.loads(conf.content)["sw"]["aclTableGroup"]["aclTables"]
     written = sum(len(table["aclEntries"]) for table in tables if table["name"] != "closed")
     fabric = fabric_of(plan, "frontend")
@@ -52,14 +52,14 @@ def test_lint_counts_what_is_written_and_refuses_what_the_proof_does(
     assert sum(entries_of(each, room) for each in permits) == written
     assert room.tables_for(written) == len(tables)
     refuted = [
-        str(each)
-        for each in ISOLATION.run(
+        str(example)
+        for example in ISOLATION.run(
             tree_of(plan.name, Rendering(plan).of_kinds(KINDS), Declaration(plan))
         ).counterexamples
-        if "the chip takes" in str(each)
+        if "the chip takes" in str(example)
     ]
     full = {each.switch for each in too_full(plan)}
-    assert bool(found) == bool(full) == bool(refuted) == (len(tables) > room.tables)
+    assert bool(findings) == bool(full) == bool(refuted) == (len(tables) > room.tables)
     assert all(any(switch in text for switch in full) for text in refuted)
 
 
@@ -90,14 +90,14 @@ def test_the_bound_without_a_plan_is_no_lower_than_what_is_written(base: str, ov
     skeleton, room = build_skeleton(plan.spec), filter_tables_of("fboss")
     bound = FilterBound(plan.spec, skeleton)
     tried = 0
-    for each in skeleton.fabrics:
-        for at, own in bound.tenants[each.fabric.name].items():
-            subnet = plan.host_subnet_of.get((each.fabric.name, each.seats[at].name))
-            permits = edge_permits(plan, each.fabric, subnet, single_ports=True) if subnet is not None else None
+    for fabric in skeleton.fabrics:
+        for at, own in bound.tenants[fabric.fabric.name].items():
+            subnet = plan.host_subnet_of.get((fabric.fabric.name, fabric.seats[at].name))
+            permits = edge_permits(plan, fabric.fabric, subnet, single_ports=True) if subnet is not None else None
             if permits is not None:
                 tried += 1
                 written = sum(entries_of(permit, room) for permit in permits)
-                assert written <= bound.entries(each.fabric, own, systems()["fboss"], room), each.seats[at].name
+                assert written <= bound.entries(fabric.fabric, own, systems()["fboss"], room), fabric.seats[at].name
     assert tried
     assert not (surely_fit(bound) and list(too_full(plan)))
 
@@ -112,6 +112,6 @@ def test_rules_of_sonic_do_not_run_out_of_numbers(flows: int, fits: bool, tmp_pa
         for at in range(flows)
     )
     shutil.copy(INVENTORY / "lab-roce.yaml", tmp_path)
-    found = findings_of(tmp_path, f"flows:\n{text}", "lab-sonic")
-    told = [each.message for each in found if each.code == "CW693" and "rtsw" in each.message]
-    assert bool(told) is not fits
+    findings = findings_of(tmp_path, f"flows:\n{text}", "lab-sonic")
+    messages = [finding.message for finding in findings if finding.code == "CW693" and "rtsw" in finding.message]
+    assert bool(messages) is not fits

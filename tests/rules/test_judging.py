@@ -74,7 +74,7 @@ def alone(file: Path) -> LintResult | None:
 
 def suppressing(document: Document, result: LintResult, code: str) -> Document:
     """``document`` with a comment that accepts every finding of ``code``."""
-    lines = {(each.position.file, each.position.line) for each in result.findings if each.code == code}
+    lines = {(finding.position.file, finding.position.line) for finding in result.findings if finding.code == code}
     accepting = dict.fromkeys(lines, f"clusterwright: ignore[{code}] a test accepts it")
     return replace(document, comments={**document.comments, **accepting})
 

@@ -27,7 +27,7 @@ UPLINKS = """fabrics:
 
 
 def found(folder: Path) -> list[str]:
-    return [each.message for each in lint_path(folder / "overlay.yaml").findings if each.code == "CW223"]
+    return [finding.message for finding in lint_path(folder / "overlay.yaml").findings if finding.code == "CW223"]
 
 
 @pytest.mark.parametrize(("medium", "has_link"), [("dac", False), ("aoc", False), ("mmf", False), ("smf", True)])
@@ -47,9 +47,9 @@ def test_uplinks_of_four_lanes_reach_two_over_single_mode_fibre_alone(
     plan = plan_with(tmp_path, "lab-roce", UPLINKS.format(medium=medium))
     told = found(tmp_path)
     assert bool(told) is not has_link, told
-    check = next(each for each in CHECKS if each.name == "ethernet-links")
+    check = next(check for check in CHECKS if check.name == "ethernet-links")
     verdict = check.run(tree_of(plan.name, Rendering(plan).of_kinds(check.kinds), Declaration(plan)))
-    lanes = [each.message for each in verdict.counterexamples if "lanes" in each.message]
+    lanes = [example.message for example in verdict.counterexamples if "lanes" in example.message]
     assert bool(lanes) is not has_link, lanes[:2]
 
 

@@ -30,7 +30,7 @@ fabrics:
 def skeleton(tmp_path_factory: pytest.TempPathFactory) -> FabricSkeleton:
     file = tmp_path_factory.mktemp("past") / "past.yaml"
     file.write_text(OVERLAY % (data_files.folder("inventory") / "lab-roce.yaml"))
-    found = next(each for each in build_skeleton(load_spec(file)).fabrics if each.fabric.name == "backend")
+    found = next(fabric for fabric in build_skeleton(load_spec(file)).fabrics if fabric.fabric.name == "backend")
     assert [(low.role, high.role) for low, high in found.joined_tiers()] == [
         ("rtsw", "ctsw"),
         ("rtsw", "atsw"),

@@ -20,7 +20,7 @@ TABLE = {"CW505", "CW609", "CW614", "CW621", "CW622", "CW623", "CW624", "CW625",
 
 
 def files_of(plan: Plan, device: str) -> dict[str, bytes]:
-    return {each.path: each.content for each in Rendering(plan).of_device(device)}
+    return {artifact.path: artifact.content for artifact in Rendering(plan).of_device(device)}
 
 
 def table(plan: Plan) -> tuple[Need, ...]:
@@ -36,13 +36,13 @@ def test_every_need_of_a_spec_is_met_by_a_flow(name: str) -> None:
 @pytest.mark.parametrize("flow", [flow.name for flow in plan_of("lab-roce").spec.flows])
 def test_a_flow_that_goes_missing_is_found(flow: str, tmp_path: Path) -> None:
     """Every flow of the lab is there because a machine needs it."""
-    found = findings_of(tmp_path, f"flows:\n  - {{name: {flow}, remove: true}}\n", "lab-roce")
-    assert TABLE & {finding.code for finding in found}, [str(finding) for finding in found]
+    findings = findings_of(tmp_path, f"flows:\n  - {{name: {flow}, remove: true}}\n", "lab-roce")
+    assert TABLE & {finding.code for finding in findings}, [str(finding) for finding in findings]
 
 
 def test_nfs_over_rdma_asks_for_roce_where_no_infiniband_is_between(tmp_path: Path) -> None:
     options = "mounts:\n  - {name: home, options: [vers=4.2, proto=rdma, port=20049, hard, noatime, nodev, nosuid]}\n"
-    messages = [each.message for each in findings_of(tmp_path, options, "lab-nvue") if each.code == "CW505"]
+    messages = [finding.message for finding in findings_of(tmp_path, options, "lab-nvue") if finding.code == "CW505"]
     assert len(messages) == 2
     assert all("over UDP port 4791" in message for message in messages)
 
@@ -72,8 +72,8 @@ def test_a_running_node_needs_flows_that_its_running_filter_has(tmp_path: Path) 
 
 def test_a_machine_boots_from_a_zone_of_kind_boot(tmp_path: Path) -> None:
     text = "flows:\n  - {name: boot, to: services}\n  - {name: boot-firmware, to: services}\n"
-    found = [finding for finding in findings_of(tmp_path, text, "lab-roce") if finding.code == "CW622"]
-    assert [finding.hint.partition("ports: ")[2] for finding in found] == ["[80]}.", "[547]}.", "[69]}."]
+    findings = [finding for finding in findings_of(tmp_path, text, "lab-roce") if finding.code == "CW622"]
+    assert [finding.hint.partition("ports: ")[2] for finding in findings] == ["[80]}.", "[547]}.", "[69]}."]
 
 
 def test_kubernetes_answers_where_the_spec_says(tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_an_installer_needs_its_mirror_and_names(tmp_path: Path) -> None:
     """Where an image is laid on disk the installer fetches packages over the network that it boots from."""
     mirror = "{name: a, url: 'https://m.example.net/d', key: /k.gpg, suites: [trixie], components: [main]}"
     text = f"images:\n  - {{name: training, delivery: disk, repositories: [{mirror}]}}\n"
-    found = [finding.message for finding in findings_of(tmp_path, text, "lab-roce") if finding.code == "CW622"]
-    assert any("m.example.net over TCP port 443" in message for message in found), found
-    assert any("over UDP port 53: it resolves m.example.net" in message for message in found), found
+    messages = [finding.message for finding in findings_of(tmp_path, text, "lab-roce") if finding.code == "CW622"]
+    assert any("m.example.net over TCP port 443" in message for message in messages), messages
+    assert any("over UDP port 53: it resolves m.example.net" in message for message in messages), messages
 
 
 def test_the_page_shows_the_table_of_a_lab() -> None:

@@ -91,7 +91,9 @@ def switch(folder: Path, system: str, modes: str, *, asic: str = "", connector: 
 
 def errors(folder: Path, text: str) -> dict[str, str]:
     """Code and hint of each error."""
-    return {each.code: each.hint or "" for each in findings_of(folder, text) if each.severity.name == "ERROR"}
+    return {
+        finding.code: finding.hint or "" for finding in findings_of(folder, text) if finding.severity.name == "ERROR"
+    }
 
 
 def test_ports_of_1600_gigabits_are_planned_where_a_system_takes_them(tmp_path: Path) -> None:
@@ -104,9 +106,9 @@ def test_ports_of_1600_gigabits_are_planned_where_a_system_takes_them(tmp_path: 
 
 def test_a_speed_without_a_published_word_is_refused_on_its_line(tmp_path: Path) -> None:
     switch(tmp_path, "eos", FAST_MODES, asic="tomahawk5")
-    found = findings_of(tmp_path, ROCE.format(balancing="", links=2, speed=1600))
-    words = [each for each in found if each.code == "CW334"]
-    assert [each.message for each in words] == [
+    findings = findings_of(tmp_path, ROCE.format(balancing="", links=2, speed=1600))
+    words = [finding for finding in findings if finding.code == "CW334"]
+    assert [word.message for word in words] == [
         f"{role} has ports at 1600G, for which no word of EOS is published (Arista, EOS user manual, Ethernet ports:"
         " speed 10g to 800g-8)."
         for role in ("leaf", "spine")
@@ -116,8 +118,8 @@ def test_a_speed_without_a_published_word_is_refused_on_its_line(tmp_path: Path)
 
 def test_cumulus_has_no_word_for_a_speed_that_its_newest_switch_splits(tmp_path: Path) -> None:
     switch(tmp_path, "nvue", FAST_MODES, asic="spectrum-4")
-    found = findings_of(tmp_path, ROCE.format(balancing="", links=2, speed=1600))
-    messages = [each.message for each in found if each.code == "CW334"]
+    findings = findings_of(tmp_path, ROCE.format(balancing="", links=2, speed=1600))
+    messages = [finding.message for finding in findings if finding.code == "CW334"]
     assert len(messages) == 2
     assert all("SN6600_LD, whose cages carry 1.6T, 800G Spectrum-6" in message for message in messages)
 
@@ -142,7 +144,7 @@ def test_a_model_without_a_chip_is_told_where_to_name_it(tmp_path: Path) -> None
 def test_flowlets_are_refused_with_the_reason(tmp_path: Path, system: str, asic: str, reason: str) -> None:
     text = ROCE.format(balancing="balancing: {kind: flowlet}", links=8, speed=400)
     switch(tmp_path, system, USUAL_MODES, asic=asic)
-    refused = [each for each in findings_of(tmp_path, text) if each.code == "CW276"]
+    refused = [finding for finding in findings_of(tmp_path, text) if finding.code == "CW276"]
     assert len(refused) == 1
     assert reason in refused[0].message
 
@@ -167,7 +169,9 @@ fabrics:
 """
         findings_of(tmp_path, overlay, base="lab-ib")
         materials = Inventory(build_plan(load_spec(tmp_path / "spec.yaml"))).materials()
-        return sum(each.quantity for each in materials if each.item == "optic" and each.connector == connector)
+        return sum(
+            material.quantity for material in materials if material.item == "optic" and material.connector == connector
+        )
 
     assert optics("mpo") == 0
     assert optics("osfp") > 0
@@ -177,17 +181,19 @@ def test_ports_of_a_node_that_share_a_cage_have_one_optic(tmp_path: Path) -> Non
     switch(tmp_path, "external", USUAL_MODES)
     findings_of(tmp_path, ROCE.format(balancing="", links=8, speed=400))
     plan = build_plan(load_spec(tmp_path / "spec.yaml"))
-    optics = [each for each in Inventory(plan).materials() if each.item == "optic" and each.connector is None]
+    optics = [
+        material for material in Inventory(plan).materials() if material.item == "optic" and material.connector is None
+    ]
     # A DGX H100 has four cages for its eight adapters.
     assert [each.quantity for each in optics if each.speed_gbps == 400] == [16 * 4]
 
 
 def test_a_mean_that_hides_a_full_switch_is_written_as_a_bound(tmp_path: Path) -> None:
     text = "expect:\n  - {figure: oversubscription.backend.leaf, value: 1.5, source: 'a table'}\n"
-    (found,) = [each for each in findings_of(tmp_path, text, base="lab-ib") if each.code == "CW203"]
-    assert "write `at_most: 1.5`" in (found.hint or "")
+    (findings,) = [finding for finding in findings_of(tmp_path, text, base="lab-ib") if finding.code == "CW203"]
+    assert "write `at_most: 1.5`" in (findings.hint or "")
     text = text.replace("value", "at_most")
-    assert "CW203" not in {each.code for each in findings_of(tmp_path, text, base="lab-ib")}
+    assert "CW203" not in {finding.code for finding in findings_of(tmp_path, text, base="lab-ib")}
 
 
 def test_a_bond_over_two_planes_says_how_to_join_them(tmp_path: Path) -> None:
@@ -196,14 +202,14 @@ def test_a_bond_over_two_planes_says_how_to_join_them(tmp_path: Path) -> None:
     attach:
       - {nodes: compute, nics: frontend, bond: {interface: bond0}}
 """
-    (found,) = [each for each in findings_of(tmp_path, text, base="lab-ib") if each.code == "CW225"]
-    assert (found.hint or "").startswith("Give the tier `join: all`")
+    (findings,) = [finding for finding in findings_of(tmp_path, text, base="lab-ib") if finding.code == "CW225"]
+    assert (findings.hint or "").startswith("Give the tier `join: all`")
 
 
 def test_groups_without_a_tier_above_are_refused_as_no_dragonfly(tmp_path: Path) -> None:
     spec = ROCE.format(balancing="", links=8, speed=400).replace("per: cluster, count: 2", "per: pod, count: 2")
     switch(tmp_path, "external", USUAL_MODES)
-    (refused,) = [each for each in findings_of(tmp_path, spec) if each.code == "CW214"]
+    (refused,) = [finding for finding in findings_of(tmp_path, spec) if finding.code == "CW214"]
     assert "dragonfly" in (refused.hint or "")
 
 

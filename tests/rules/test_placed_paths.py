@@ -92,7 +92,7 @@ def test_an_address_with_a_password_is_refused_and_not_shown(tmp_path: Path) -> 
     url = re.search(r'url: "?(https?://)', text)
     assert url is not None
     spec.write_text(text.replace(url[1], f"{url[1]}u:s3cr3t@", 1))
-    (finding,) = [each for each in lint_path(spec).findings if each.code == "CW555"]
+    (finding,) = [finding for finding in lint_path(spec).findings if finding.code == "CW555"]
     assert "s3cr3t" not in finding.message + finding.hint
 
 

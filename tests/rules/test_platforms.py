@@ -76,9 +76,9 @@ def _own_model(folder: Path, model: str, changes: dict[str, str]) -> str:
 def test_lint_says_what_rendering_would_stop_at(
     model: str, changes: dict[str, str], sentence: str, tmp_path: Path
 ) -> None:
-    found = findings_of(tmp_path, "extends: lab-sonic.yaml\n" + _own_model(tmp_path, model, changes))
-    assert "CW692" in codes(found), found
-    objection = next(each for each in found if each.code == "CW692")
+    findings = findings_of(tmp_path, "extends: lab-sonic.yaml\n" + _own_model(tmp_path, model, changes))
+    assert "CW692" in codes(findings), findings
+    objection = next(finding for finding in findings if finding.code == "CW692")
     assert sentence in objection.message
     plan = build_plan(load_spec(tmp_path / "spec.yaml"))
     with pytest.raises(ClusterwrightError) as refused:  # some texts are made when they are asked for
@@ -88,6 +88,6 @@ def test_lint_says_what_rendering_would_stop_at(
 
 @pytest.mark.parametrize("model", TIERS)
 def test_a_model_of_ones_own_with_the_platforms_ports_is_written(model: str, tmp_path: Path) -> None:
-    found = findings_of(tmp_path, "extends: lab-sonic.yaml\n" + _own_model(tmp_path, model, {}))
-    assert not found
+    findings = findings_of(tmp_path, "extends: lab-sonic.yaml\n" + _own_model(tmp_path, model, {}))
+    assert not findings
     assert Rendering(build_plan(load_spec(tmp_path / "spec.yaml"))).of_device(TIERS[model][3])

@@ -39,16 +39,16 @@ def test_new_findings_come_last_under_a_heading(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text(TWO_PATHS)
 
-    told = command("lint", "--since", "0.1", spec, cwd=tmp_path)
+    result = command("lint", "--since", "0.1", spec, cwd=tmp_path)
 
-    assert told.returncode == 1
-    earlier, heading, newer = told.stdout.partition("findings of rules that 0.1 did not have")
+    assert result.returncode == 1
+    earlier, heading, newer = result.stdout.partition("findings of rules that 0.1 did not have")
     assert heading
     assert "CW110" in earlier
     assert "CW164" not in earlier
     assert "CW164" in newer
     plain = command("lint", spec, cwd=tmp_path)
-    assert set(plain.stdout.splitlines()) < set(told.stdout.splitlines())
+    assert set(plain.stdout.splitlines()) < set(result.stdout.splitlines())
 
 
 @pytest.mark.parametrize("arguments", [("--since", "soon"), ("--since", "0.1", "--format", "json")])

@@ -314,16 +314,16 @@ ONE_MANAGEMENT_SPINE = (
 
 def test_a_management_network_with_one_spine_is_legitimate_where_the_spec_accepts_it(tmp_path: Path) -> None:
     """Two would be apart, as both have devices of the upper layer; with one its racks hang on it."""
-    assert [each.code for each in findings_of(tmp_path, ONE_MANAGEMENT_SPINE, "lab-roce")] == ["CW221"]
+    assert [finding.code for finding in findings_of(tmp_path, ONE_MANAGEMENT_SPINE, "lab-roce")] == ["CW221"]
     accepted = ONE_MANAGEMENT_SPINE + "    accepts_single_failures: Jobs run on without the management network.\n"
-    assert [each.code for each in findings_of(tmp_path, accepted, "lab-roce")] == ["CW251"]
+    assert [finding.code for finding in findings_of(tmp_path, accepted, "lab-roce")] == ["CW251"]
 
 
 def test_a_key_of_the_base_that_does_nothing_is_told_with_the_way_to_be_rid_of_it(tmp_path: Path) -> None:
     overlay = "scheduler: {kind: kueue}\n"
-    told = [each for each in findings_of(tmp_path, overlay, "lab-roce") if each.code == "CW616"]
-    assert told
-    keys = [each.hint.split("`")[3] for each in told]
-    assert all(key.endswith(": null") for key in keys), told
+    findings = [finding for finding in findings_of(tmp_path, overlay, "lab-roce") if finding.code == "CW616"]
+    assert findings
+    keys = [finding.hint.split("`")[3] for finding in findings]
+    assert all(key.endswith(": null") for key in keys), findings
     rid = f"scheduler: {{kind: kueue, {', '.join(keys)}}}\n"
-    assert not [each for each in findings_of(tmp_path, rid, "lab-roce") if each.code == "CW616"]
+    assert not [finding for finding in findings_of(tmp_path, rid, "lab-roce") if finding.code == "CW616"]

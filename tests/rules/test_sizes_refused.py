@@ -178,5 +178,5 @@ def test_a_mistake_is_refused_where_it_was_made(mistake: Mistake, tmp_path: Path
 def test_what_a_single_tier_lacks_is_not_mended_by_switches_that_nothing_joins(tmp_path: Path) -> None:
     """Two management switches side by side would be a fabric in pieces, which is refused next (CW214)."""
     overlay = "nodes:\n  - {name: services, count: 60, levels: [{name: rack, of: 20, code: v}]}\n"
-    (hint,) = [each.hint for each in findings_of(tmp_path, overlay, "lab-roce") if each.code == "CW201"]
+    (hint,) = [finding.hint for finding in findings_of(tmp_path, overlay, "lab-roce") if finding.code == "CW201"]
     assert hint == "Take a larger model, attach less, or put a tier above mgmt: then several of them are joined."

@@ -23,7 +23,9 @@ NODES = [f"{{device: gpu-s01r0{at // 4}n{at % 4}, state: out-of-service}}" for a
 )
 def test_nodes_out_of_service_run_no_subnet_manager(stopped: list[str], left: int | None, tmp_path: Path) -> None:
     items = ", ".join(item.replace("}", ", reason: recabled}") for item in stopped)
-    found = [each for each in findings_of(tmp_path, f"exceptions: [{items}]", "lab-ib") if each.code == "CW217"]
-    assert bool(found) is (left is not None)
+    findings = [
+        finding for finding in findings_of(tmp_path, f"exceptions: [{items}]", "lab-ib") if finding.code == "CW217"
+    ]
+    assert bool(findings) is (left is not None)
     if left is not None:
-        assert f"{left} of the 16 nodes of compute are there" in found[0].message
+        assert f"{left} of the 16 nodes of compute are there" in findings[0].message

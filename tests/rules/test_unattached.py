@@ -49,7 +49,7 @@ def test_the_cause_is_the_true_one(
     count: int, managers: str, to: str, leaf: str, code: str, key: str, said: str, tmp_path: Path
 ) -> None:
     text = FABRIC % {"count": count, "managers": managers, "to": to, "leaf": leaf}
-    found = {each.code: each for each in findings_of(tmp_path, text, "lab-ib")}
+    found = {finding.code: finding for finding in findings_of(tmp_path, text, "lab-ib")}
     assert "CW206" not in found, found["CW206"].message
     if not code:
         assert "CW218" not in found
@@ -61,11 +61,11 @@ def test_the_cause_is_the_true_one(
 
 def test_each_group_without_a_switch_is_told_on_its_own_line(tmp_path: Path) -> None:
     text = "fabrics:\n  - name: frontend\n    tiers:\n      - {role: rsw, per: su}\n"
-    found = [each for each in findings_of(tmp_path, text, "lab-ib") if each.code == "CW206"]
+    findings = [finding for finding in findings_of(tmp_path, text, "lab-ib") if finding.code == "CW206"]
     said = "No switch of frontend lies around {}: its tiers stand in each su."
-    assert [each.message for each in found] == [said.format("storage"), said.format("services")]
+    assert [finding.message for finding in findings] == [said.format("storage"), said.format("services")]
     base = (tmp_path / "base.yaml").read_text().split("\n")
-    lines = [base[each.position.line - 1].strip() for each in found]
+    lines = [base[finding.position.line - 1].strip() for finding in findings]
     assert lines == ["- {nodes: storage, nics: frontend}", "- {nodes: services, nics: frontend}"]
 
 
@@ -73,8 +73,8 @@ def test_uplinks_below_a_tier_of_another_level_say_so(tmp_path: Path) -> None:
     managers = MANAGERS % (4, "{name: rack, of: 4, code: u, within: pod}, {name: pod, of: 1}")
     text = FABRIC % {"count": 127, "managers": managers, "to": "", "leaf": ""}
     text = text.replace("{role: spine, count: 16}", "{role: spine, count: 16, per: pod}")
-    (found,) = [each for each in findings_of(tmp_path, text, "lab-ib") if each.code == "CW202"]
-    assert found.message == (
+    (findings,) = [finding for finding in findings_of(tmp_path, text, "lab-ib") if finding.code == "CW202"]
+    assert findings.message == (
         "32 leaf switches have 32 uplinks each, and no spine lies around them: it stands in each pod."
     )
 
@@ -82,5 +82,5 @@ def test_uplinks_below_a_tier_of_another_level_say_so(tmp_path: Path) -> None:
 def test_the_speed_is_judged_on_the_tier_that_is_named(tmp_path: Path) -> None:
     text = FABRIC % {"count": 127, "managers": IN_RACK, "to": ", to: leaf", "leaf": ""}
     text = text.replace("{role: spine, count: 16}", "{role: spine, count: 16, model: qm8790}")
-    found = [each for each in findings_of(tmp_path, text, "lab-ib") if each.code == "CW205"]
-    assert not any("NICs of ufm" in each.message for each in found)
+    findings = [finding for finding in findings_of(tmp_path, text, "lab-ib") if finding.code == "CW205"]
+    assert not any("NICs of ufm" in finding.message for finding in findings)

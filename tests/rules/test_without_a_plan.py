@@ -58,7 +58,7 @@ def test_a_rack_that_overflows_has_no_bound(tmp_path: Path) -> None:
 def test_a_subnet_that_is_said_to_be_one_zones_is_so_in_the_plan(base: str) -> None:
     subject = Subject(load_spec(INVENTORY / f"{base}.yaml"))
     spec, plan = subject.spec, subject.plan
-    fabric = next(each for each in spec.fabrics if spec.boot and each.name == spec.boot.fabric)
+    fabric = next(fabric for fabric in spec.fabrics if spec.boot and fabric.name == spec.boot.fabric)
     skeleton = next(each for each in subject.skeleton.fabrics if each.fabric is fabric)
     judged = subject.filter_bound.tenants[fabric.name]
     assert judged

@@ -73,7 +73,7 @@ class Files:
 
     def _next(self) -> Any:
         device, files = next(self._rendering, ("", ()))
-        return (device, {each.path: (each.content, each.mode) for each in files}) if device else None
+        return (device, {file.path: (file.content, file.mode) for file in files}) if device else None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Files) and all(mine == its for mine, its in zip_longest(self, other))
@@ -99,8 +99,12 @@ class Seen:
     def findings(self) -> Any:
         """What lint says, without where it says it, and what a comment keeps it from saying."""
         result = self.lint
-        said = tuple((each.code, each.message, each.path) for each in result.findings)
-        return said, tuple((each.finding.code, each.finding.message) for each in result.suppressed), bool(result.errors)
+        said = tuple((finding.code, finding.message, finding.path) for finding in result.findings)
+        return (
+            said,
+            tuple((suppression.finding.code, suppression.finding.message) for suppression in result.suppressed),
+            bool(result.errors),
+        )
 
     @property
     def is_refused(self) -> bool:

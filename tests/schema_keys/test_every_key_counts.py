@@ -208,7 +208,7 @@ def test_a_list_whose_order_means_nothing_may_be_turned_around(leaf: SchemaLeaf)
 
 
 def _but_for_sorting(one: Seen) -> list[Any]:
-    return [each for each in one.findings[0] if each[0] != "CW196"]
+    return [finding for finding in one.findings[0] if finding[0] != "CW196"]
 
 
 def test_defaults_stand_in_the_schema_and_nowhere_else() -> None:
@@ -224,8 +224,8 @@ def test_remove_takes_an_item_of_the_base_away_and_is_refused_elsewhere(leaf: Sc
     document = seen(name).document
     overlay = replace(document, data=_only(document.data, place))
     assert _at(merge(document, overlay).data, place[:-1]) != _at(document.data, place[:-1])
-    told = lint_document(changed(document, (*place, "remove"), True)).findings
-    assert "CW691" in {finding.code for finding in told}
+    findings = lint_document(changed(document, (*place, "remove"), True)).findings
+    assert "CW691" in {finding.code for finding in findings}
 
 
 def _only(data: Any, place: Place) -> Any:

@@ -49,8 +49,8 @@ class Subject:
 
     def __init__(self, document: Document) -> None:
         result, subject = lint_with_subject(document, DAY)
-        findings = [*result.findings, *(each.finding for each in result.suppressed)]
-        self.found = frozenset((each.code, each.severity.label, each.message) for each in findings)
+        findings = [*result.findings, *(suppression.finding for suppression in result.suppressed)]
+        self.found = frozenset((finding.code, finding.severity.label, finding.message) for finding in findings)
         is_refused = any(finding.severity.label == "error" for finding in result.findings)
         self.texts: Texts = {} if is_refused or subject is None else _texts(subject.plan)
         self.document = document
@@ -164,7 +164,7 @@ def _inserted(
         data = standing(name).document.data
         for place in lacking.places(data)[:1]:
             other = changed(document, target, copy.deepcopy(_at(data, place)))
-            yield from ((other, each) for each in leaf.places(other.data) if each[: len(target)] == target)
+            yield from ((other, place) for place in leaf.places(other.data) if place[: len(target)] == target)
             return
 
 

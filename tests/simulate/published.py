@@ -62,8 +62,8 @@ def comparisons(large: Plan, small: Plan) -> tuple[Comparison, ...]:
     def asked(placement: str, ranks: int) -> Mapping[FlowTransport, tuple[SeedResult, ...]]:
         transports = _TRANSPORTS[placement] if ranks == JOB else (_BEFORE, _AFTER)
         question = Simulation(Traffic("all-gather", "ring"), _BEFORE, ranks, placement)
-        found = compare(network, question, transports, SEEDS if ranks <= JOB else SEEDS[:3])
-        return dict(zip(transports, found, strict=True))
+        comparison = compare(network, question, transports, SEEDS if ranks <= JOB else SEEDS[:3])
+        return dict(zip(transports, comparison, strict=True))
 
     def ask(transport: FlowTransport, placement: str = "linear", ranks: int = JOB) -> tuple[SeedResult, ...]:
         return asked(placement, ranks)[transport]

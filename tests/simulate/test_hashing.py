@@ -45,7 +45,7 @@ def test_a_rack_switch_hashes_the_fields_of_the_packet(with_queue_pair: bool) ->
     ports, pairs = np.array([49152, 51234, 65535]), np.array([1, 0xABCDEF, 0xFFFFFF])
     length = 36 + (3 if with_queue_pair else 0)
     rack = next(number for number, switch in enumerate(net.switches) if switch.role == "rtsw")
-    found = switch_chooser(net, layers).choice(
+    choice = switch_chooser(net, layers).choice(
         fields.keys(source, target, ports, pairs), np.full(3, rack), np.arange(3)
     )
     for flow in range(3):
@@ -53,7 +53,7 @@ def test_a_rack_switch_hashes_the_fields_of_the_packet(with_queue_pair: bool) ->
         packet += int(ports[flow]).to_bytes(2, "big") + (4791).to_bytes(2, "big")
         packet += int(pairs[flow]).to_bytes(3, "big") if with_queue_pair else b""
         assert len(packet) == length
-        assert found[flow] == binascii.crc_hqx(packet, layers[0].seed)
+        assert choice[flow] == binascii.crc_hqx(packet, layers[0].seed)
 
 
 def test_switches_hash_with_what_they_are_told() -> None:

@@ -29,6 +29,6 @@ def test_the_documentation_says_what_the_model_gives() -> None:
     if os.environ.get("CLUSTERWRIGHT_GOLDEN") == "write":
         PAGE.write_text(TABLE.sub(lambda _: wanted, page))
         return
-    found = TABLE.search(page)
-    assert found is not None
-    assert found[0] == wanted, "docs/placement.md is not current: `make golden` writes its table anew"
+    match = TABLE.search(page)
+    assert match is not None
+    assert match[0] == wanted, "docs/placement.md is not current: `make golden` writes its table anew"

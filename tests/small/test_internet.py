@@ -178,9 +178,9 @@ def test_a_node_without_the_flow_may_have_no_default_route(tmp_path: Path) -> No
     path = out / NETWORKS / "20-fe0.network"
     assert "0.0.0.0/0" not in path.read_text()
     path.write_text(path.read_text() + "\n" + OWN_TABLE)
-    told = verdict(tmp_path, out, spec)
-    assert "isolation: REFUTED" in told
-    assert "reachability: REFUTED" in told
+    result = verdict(tmp_path, out, spec)
+    assert "isolation: REFUTED" in result
+    assert "reachability: REFUTED" in result
 
 
 def test_a_default_route_of_the_main_table_that_is_missing_is_refuted(tmp_path: Path) -> None:
@@ -190,8 +190,8 @@ def test_a_default_route_of_the_main_table_that_is_missing_is_refuted(tmp_path: 
         sections = path.read_text().split("\n[Route]\n")
         kept = [text for text in sections if "Destination=0.0.0.0/0" not in text or "Table=" in text]
         path.write_text("\n[Route]\n".join(kept))
-    told = verdict(tmp_path, out, SPEC)
-    assert "no default route through 10.10.0.1 in the main table" in told
+    result = verdict(tmp_path, out, SPEC)
+    assert "no default route through 10.10.0.1 in the main table" in result
 
 
 def routes(*lines: str) -> Readings:

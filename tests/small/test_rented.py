@@ -42,12 +42,12 @@ def test_twelve_lines_lint_clean_and_stand_on_the_page() -> None:
 
 
 def test_claims_about_the_fabric_are_not_checked_and_those_about_nodes_are_proven() -> None:
-    told = answers(SPEC)
+    reply = answers(SPEC)
     for claim in ("ib-cabling", "ib-partitions", "ib-managers", "ib-up-down", "isolation", "reachability"):
-        assert "not checked: the fabric" in told[claim], told[claim]
-        assert "the provider's" in told[claim], told[claim]
-    assert told["ib-nccl"].startswith("ib-nccl: proven.")
-    assert told["slurm"].startswith("slurm: proven.")
+        assert "not checked: the fabric" in reply[claim], reply[claim]
+        assert "the provider's" in reply[claim], reply[claim]
+    assert reply["ib-nccl"].startswith("ib-nccl: proven.")
+    assert reply["slurm"].startswith("slurm: proven.")
     answer = command("verify", SPEC, cwd=SPEC.parent)
     assert "REFUTED" not in answer.stdout
     assert answer.returncode == 3

@@ -253,6 +253,6 @@ class NetboxForms:
 
 
 def _hidden(page: str) -> dict[str, str]:
-    found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
-    assert found, page[:500]
-    return {"csrfmiddlewaretoken": found[1]}
+    match = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+    assert match, page[:500]
+    return {"csrfmiddlewaretoken": match[1]}

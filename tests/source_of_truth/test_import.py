@@ -30,9 +30,9 @@ def spec(tmp_path: Path) -> Path:
 
 def run(command: object, store: Store, spec: Path, *options: str) -> Result:
     with serving(store) as url:
-        found = CliRunner().invoke(command, ["netbox", str(spec), "--url", url, *options], standalone_mode=False)  # type: ignore[arg-type]
-    assert TOKEN not in found.output
-    return found
+        result = CliRunner().invoke(command, ["netbox", str(spec), "--url", url, *options], standalone_mode=False)  # type: ignore[arg-type]
+    assert TOKEN not in result.output
+    return result
 
 
 def test_what_stands_on_the_server_stays(spec: Path) -> None:
@@ -51,9 +51,9 @@ def test_what_stands_on_the_server_stays(spec: Path) -> None:
 
     assert run(import_from, store, spec, "--check").return_value == 1
     assert [path.name for path in spec.parent.iterdir()] == ["cluster.yaml"]
-    found = run(import_from, store, spec)
-    assert found.return_value == 0, found
-    assert "gpu-p00r00n1: p00r00 unit 9 → p00r00 unit 25" in found.output
+    result = run(import_from, store, spec)
+    assert result.return_value == 0, result
+    assert "gpu-p00r00n1: p00r00 unit 9 → p00r00 unit 25" in result.output
     plan = build_plan(load_spec(spec))
     assert (plan.by_name["gpu-p00r00n1"].unit, plan.by_name["mgmt-00"].unit) == (25, 42)
     ends = {(cable.a.device, cable.a.port): cable.a for cable in plan.cables}
@@ -76,9 +76,9 @@ def test_what_cannot_stand_is_refused(spec: Path) -> None:
     node = store.one("dcim/devices", name="gpu-p00r00n1")
     port = store.one("dcim/interfaces", name="fe0", device=node["id"])
     store.one("ipam/ip-addresses", assigned_object_id=port["id"])["address"] = "fd00:9::1/64"
-    found = run(import_from, store, spec)
-    assert "cannot stand" in str(found.exception)
-    assert "gpu-p00r00n1" in str(found.exception)
+    result = run(import_from, store, spec)
+    assert "cannot stand" in str(result.exception)
+    assert "gpu-p00r00n1" in str(result.exception)
     assert [path.name for path in spec.parent.iterdir()] == ["cluster.yaml"]
 
 
@@ -94,13 +94,13 @@ def test_people_rename_and_move_and_nothing_of_it_is_lost_or_unsaid(spec: Path) 
     foreign = store.add("dcim/devices", name="somebody-elses", site=store.of("dcim/sites")[0]["id"])
     before = len(store.of("dcim/devices"))
 
-    found = run(import_from, store, spec)
-    assert found.return_value == 0, found.output
-    assert "gpu-p00r00n1 is called ml-worker-7 on the server" in found.output
-    assert "gpu-p00r00n0 stands in p01r00 on the server and in p00r00 by the plan: a node stays" in found.output
-    assert "Not on the server: st-s00n1." in found.output
-    assert "Not planned, and left alone: somebody-elses." in found.output
-    assert "The label of gpu-p00r00n1 itself is not taken" in found.output
+    result = run(import_from, store, spec)
+    assert result.return_value == 0, result.output
+    assert "gpu-p00r00n1 is called ml-worker-7 on the server" in result.output
+    assert "gpu-p00r00n0 stands in p01r00 on the server and in p00r00 by the plan: a node stays" in result.output
+    assert "Not on the server: st-s00n1." in result.output
+    assert "Not planned, and left alone: somebody-elses." in result.output
+    assert "The label of gpu-p00r00n1 itself is not taken" in result.output
     assert lint_path(spec).errors == ()
 
     again = run(sync, store, spec)

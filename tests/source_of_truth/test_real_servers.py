@@ -67,9 +67,9 @@ def files_of(kind: str) -> dict[str, str]:
 def run(kind: str, url: str, spec: str = "lab-roce", *, whole: bool = False) -> Result:
     part = [] if whole else ["--pod", plan_of(spec).devices[0].rack]
     arguments = [kind, str(spec_path(spec)), "--url", url, *part]
-    found = CliRunner().invoke(sync, arguments, standalone_mode=False)
-    assert found.exception is None, f"{found.exception}\n{found.output}"
-    return found
+    result = CliRunner().invoke(sync, arguments, standalone_mode=False)
+    assert result.exception is None, f"{result.exception}\n{result.output}"
+    return result
 
 
 def test_nautobot_takes_every_row_of_every_file_and_sync_finds_them(nautobot_url: str) -> None:

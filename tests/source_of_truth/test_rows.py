@@ -108,7 +108,7 @@ def replace_speed(interface: Any, speed: int) -> Any:
 def test_states_come_from_the_exceptions() -> None:
     plan = plan_of("lab-roce")
     states = {"gpu-p00r00n0": "drained", "gpu-p00r00n1": "out-of-service"}
-    devices = tuple(replace(each, state=states.get(each.name, each.state)) for each in plan.devices)
+    devices = tuple(replace(device, state=states.get(device.name, device.state)) for device in plan.devices)
     rows = SERVER_KINDS["netbox"].rows(Listing(Inventory(replace(plan, devices=devices))))
     told = {row.key[0]: row.fields["status"] for row in rows if row.table == "devices"}
     assert (told["gpu-p00r00n0"], told["gpu-p00r00n1"], told["gpu-p00r01n0"]) == ("offline", "failed", "active")
@@ -127,16 +127,16 @@ def test_the_files_have_names_that_people_use(tmp_path: Any) -> None:
         "weight": types["minipack2"]["weight"], "weight_unit": "kg",
     }  # fmt: skip
     (cable,) = (
-        each for each in csv.DictReader(io.StringIO(netbox["13-cables.csv"]))
-        if (each["side_a_device"], each["side_a_name"]) == ("gpu-p00r00n0", "be0")
+        row for row in csv.DictReader(io.StringIO(netbox["13-cables.csv"]))
+        if (row["side_a_device"], row["side_a_name"]) == ("gpu-p00r00n0", "be0")
     )  # fmt: skip
     assert (cable["side_b_device"], cable["side_b_name"], cable["length"]) == ("rtsw-p00r00", "eth2/1/1", "2")
     addresses = list(csv.DictReader(io.StringIO(netbox["15-ip-addresses.csv"])))
-    assert sum(each["is_primary"] == "true" for each in addresses) == 29
-    assert {each["site"] for each in csv.DictReader(io.StringIO(netbox["11-devices.csv"]))} == {"ams1"}
+    assert sum(address["is_primary"] == "true" for address in addresses) == 29
+    assert {row["site"] for row in csv.DictReader(io.StringIO(netbox["11-devices.csv"]))} == {"ams1"}
     nautobot = tmp_path / "nautobot"
     interfaces = {
-        each["id"] for each in csv.DictReader(io.StringIO((nautobot / "11-interfaces.csv").read_text(encoding="utf-8")))
+        row["id"] for row in csv.DictReader(io.StringIO((nautobot / "11-interfaces.csv").read_text(encoding="utf-8")))
     }
     ends = list(csv.DictReader(io.StringIO((nautobot / "12-cables.csv").read_text(encoding="utf-8"))))
     assert {each[f"termination_{side}_id"] for each in ends for side in "ab"} <= interfaces
@@ -164,7 +164,7 @@ def test_what_needs_quotation_marks_has_them(tmp_path: Path) -> None:
     names = {"netbox": ("11-devices", "13-cables"), "nautobot": ("10-devices", "12-cables")}
     for kind, (devices, cables) in names.items():
         files = {name: "".join(lines) for name, lines in SERVER_KINDS[kind].files(Listing(Inventory(plan))).items()}
-        told = {each["name"]: each for each in csv.DictReader(io.StringIO(files[f"{devices}.csv"]))}
+        told = {row["name"]: row for row in csv.DictReader(io.StringIO(files[f"{devices}.csv"]))}
         assert (told["gpu-p00r00n0"]["serial"], told["gpu-p00r00n1"]["serial"]) == (serial, "")
         laid = csv.DictReader(io.StringIO(files[f"{cables}.csv"]))
         assert [each["label"] for each in laid if each["label"]] == [label]
@@ -188,5 +188,5 @@ def test_rows_are_decided_once_a_pattern_and_none_is_kept(kind: str) -> None:
 def test_ids_are_those_of_uuid5() -> None:
     name = "clusterwright\ninterfaces\ngpu-p00r00n0\nbe0"
     lines = "".join(SERVER_KINDS["nautobot"].files(Listing(Inventory(plan_of("lab-roce"))))["11-interfaces.csv"])
-    found = {(each["device__name"], each["name"]): each["id"] for each in csv.DictReader(io.StringIO(lines))}
+    found = {(row["device__name"], row["name"]): row["id"] for row in csv.DictReader(io.StringIO(lines))}
     assert found["gpu-p00r00n0", "be0"] == str(uuid5(NAMESPACE_URL, name))

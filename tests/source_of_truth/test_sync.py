@@ -25,10 +25,10 @@ def token(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(store: Store, *options: str, kind: str = "netbox", spec: Path = SPEC) -> Result:
     with serving(store) as url:
-        found = CliRunner().invoke(sync, [kind, str(spec), "--url", url, *options], standalone_mode=False)
-    assert found.exception is None or not isinstance(found.exception, AssertionError), found.output
-    assert TOKEN not in found.output
-    return found
+        result = CliRunner().invoke(sync, [kind, str(spec), "--url", url, *options], standalone_mode=False)
+    assert result.exception is None or not isinstance(result.exception, AssertionError), result.output
+    assert TOKEN not in result.output
+    return result
 
 
 def changed_spec(folder: Path, before: str, after: str) -> Path:
@@ -79,9 +79,9 @@ def test_tags_that_a_server_says_it_kept_and_forgot_are_given_again() -> None:
 
 def test_a_dry_run_tells_and_writes_nothing() -> None:
     store = Store()
-    found = run(store, *RACK, "--dry-run")
-    assert found.return_value == 1
-    assert "devices: 4 to make" in found.output
+    result = run(store, *RACK, "--dry-run")
+    assert result.return_value == 1
+    assert "devices: 4 to make" in result.output
     assert not written(store)
 
 
@@ -110,8 +110,8 @@ def test_json_counts_what_a_sync_would_do_and_what_it_did() -> None:
 def test_json_of_a_server_that_has_everything_has_no_table() -> None:
     store = Store()
     run(store, *RACK)
-    found = run(store, *RACK, "--format", "json")
-    assert json.loads(found.stdout) == {
+    result = run(store, *RACK, "--format", "json")
+    assert json.loads(result.stdout) == {
         "version": 1, "server": "NetBox", "tables": {}, "failed": [], "stopped": "",
     }  # fmt: skip
 
@@ -123,8 +123,8 @@ def test_a_changed_spec_changes_its_own_objects_and_no_others(tmp_path: Path) ->
     written(store)
     # One storage server less.
     spec = changed_spec(tmp_path, "    count: 2\n    prefix: st\n", "    count: 1\n    prefix: st\n")
-    found = run(store, spec=spec)
-    assert found.return_value == 0, found.output
+    result = run(store, spec=spec)
+    assert result.return_value == 0, result.output
     sent = written(store)
     assert sent["DELETE dcim/devices"] == 1
     assert not [name for name in sent if name.startswith("POST dcim/devices")]
@@ -147,9 +147,9 @@ def test_what_others_made_is_neither_changed_nor_taken_away(tmp_path: Path) -> N
     written(store)
 
     spec = changed_spec(tmp_path, "    count: 2\n    prefix: st\n", "    count: 1\n    prefix: st\n")
-    found = run(store, spec=spec)
-    assert "st-s00n1 stays: others made its interface usb0" in found.output
-    assert "svc-v00n0 is another's and stays: position 40" in found.output
+    result = run(store, spec=spec)
+    assert "st-s00n1 stays: others made its interface usb0" in result.output
+    assert "svc-v00n0 is another's and stays: position 40" in result.output
     names = {each["name"] for each in store.of("dcim/devices")}
     assert {"st-s00n1", "somebody-elses"} <= names
     assert port in store.of("dcim/interfaces")
@@ -176,13 +176,13 @@ def test_an_object_that_is_refused_stops_no_other_and_is_named() -> None:
         return "this name is taken" if endpoint == "dcim/interfaces" and body["name"] == "be0" else None
 
     store.refuses = refuses
-    found = run(store, *RACK)
-    assert found.return_value == 1
-    assert "interfaces: 171 made" in found.output
-    assert "! interfaces gpu-p00r00n0 be0:" in found.output
-    assert "this name is taken" in found.output
-    assert "cables: 18 made" in found.output
-    assert "not tried: interfaces gpu-p00r00n0 be0 is missing" in found.output
+    result = run(store, *RACK)
+    assert result.return_value == 1
+    assert "interfaces: 171 made" in result.output
+    assert "! interfaces gpu-p00r00n0 be0:" in result.output
+    assert "this name is taken" in result.output
+    assert "cables: 18 made" in result.output
+    assert "not tried: interfaces gpu-p00r00n0 be0 is missing" in result.output
     store.refuses = lambda endpoint, body: None
     assert run(store, *RACK).return_value == 0
     assert len(store.of("dcim/cables")) == 20
@@ -191,11 +191,11 @@ def test_an_object_that_is_refused_stops_no_other_and_is_named() -> None:
 def test_a_server_that_fails_on_the_way_loses_nothing() -> None:
     store = Store()
     store.breaks_after = 11
-    found = run(store, *RACK)
-    assert found.return_value == 2
-    assert "failed: 500" in found.output
-    assert "devices: 4 made" in found.output
-    assert "What is counted above is done" in found.output
+    result = run(store, *RACK)
+    assert result.return_value == 2
+    assert "failed: 500" in result.output
+    assert "devices: 4 made" in result.output
+    assert "What is counted above is done" in result.output
     store.breaks_after = None
     assert run(store, *RACK).return_value == 0
     assert len(store.of("dcim/interfaces")) == 173
@@ -208,8 +208,8 @@ def test_a_request_that_takes_too_long_is_halved() -> None:
         each["type"] = "virtual"
     written(store)
     store.times_out = lambda method, endpoint, count: count > (30 if method == "GET" else 7)
-    found = run(store, *RACK)
-    assert found.return_value == 0, found.output
+    result = run(store, *RACK)
+    assert result.return_value == 0, result.output
     store.times_out = lambda method, endpoint, count: False
     written(store)
     assert (run(store, *RACK).return_value, written(store)) == (0, Counter())
@@ -218,9 +218,9 @@ def test_a_request_that_takes_too_long_is_halved() -> None:
 def test_objects_that_may_be_there_are_not_made_again() -> None:
     store = Store()
     store.times_out = lambda method, endpoint, count: (method, endpoint) == ("POST", "dcim/interfaces")
-    found = run(store, *RACK)
-    assert found.return_value == 2
-    assert "does not answer in time: 504" in found.output
+    result = run(store, *RACK)
+    assert result.return_value == 2
+    assert "does not answer in time: 504" in result.output
     assert written(store)["POST dcim/interfaces"] <= 4 * 25  # what was under way over four connections, once
 
 

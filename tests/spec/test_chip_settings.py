@@ -27,7 +27,7 @@ def spec(folder: Path, entry: str) -> Path:
 
 def platform_of(file: Path, device: str) -> object:
     files = Rendering(build_plan(load_spec(file))).of_device(device)
-    return json.loads(next(each.content for each in files if each.path == AGENT))["platform"]
+    return json.loads(next(file.content for file in files if file.path == AGENT))["platform"]
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -72,5 +72,5 @@ def test_a_file_without_settings_is_refused_where_it_is_named(content: str | Non
 
 def test_without_settings_lint_says_so_on_the_tier(tmp_path: Path) -> None:
     findings = lint_path(spec(tmp_path, "remove: true")).findings
-    assert [(each.code, each.severity.label) for each in findings] == [("CW434", "warning")]
+    assert [(finding.code, finding.severity.label) for finding in findings] == [("CW434", "warning")]
     assert findings[0].path == "fabrics[backend].tiers[rtsw].model"

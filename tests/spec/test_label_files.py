@@ -37,10 +37,10 @@ def findings_of(kind: str, file: Path) -> list[Finding]:
 def test_a_row_that_is_none_is_told_at_its_line(tmp_path: Path, kind: str, row: str, lines: set[int]) -> None:
     file = tmp_path / "labels.csv"
     file.write_bytes(f"\ufeffdevice,port,{kind}\n{row}".encode())
-    found = findings_of(kind, file)
+    findings = findings_of(kind, file)
     if kind != "serial" or '"' not in row:  # what is written about a port is the same with quotes
-        assert {each.position.line for each in found} == lines
-    assert not any("None" in each.message for each in found)
+        assert {finding.position.line for finding in findings} == lines
+    assert not any("None" in finding.message for finding in findings)
 
 
 @pytest.mark.parametrize("kind", ["guid", "mac", "serial"])
@@ -54,8 +54,8 @@ def test_a_quote_that_nobody_closed_ends_nothing(tmp_path: Path, kind: str, row:
 def test_an_adapter_has_one_address(tmp_path: Path) -> None:
     file = tmp_path / "labels.csv"
     file.write_text("device,port,mac\nnode,fe0,0c:42:a1:5b:00:0c\nnode,fe0,0c:42:a1:5b:00:0d\n")
-    (found,) = findings_of("mac", file)
-    assert (found.code, found.position.line, found.message) == (
+    (finding,) = findings_of("mac", file)
+    assert (finding.code, finding.position.line, finding.message) == (
         "CW149",
         3,
         "node fe0 has an address already, on line 2.",

@@ -25,7 +25,7 @@ def test_a_missing_file_is_told_on_the_line_that_names_it(tmp_path: Path, base: 
     shutil.copy(INVENTORY / f"{base}.yaml", tmp_path / "base.yaml")
     spec = tmp_path / "spec.yaml"
     spec.write_text(f"extends: base.yaml\n{text}")
-    (finding,) = (each for each in lint_path(spec).findings if each.code == code)
+    (finding,) = (finding for finding in lint_path(spec).findings if finding.code == code)
     assert finding.position.file == str(spec)
     assert "nowhere" in spec.read_text().splitlines()[finding.position.line - 1]
 
@@ -48,5 +48,5 @@ def test_a_base_that_lacks_a_key_is_told_so(tmp_path: Path, key: str) -> None:
     (tmp_path / "base.yaml").write_text("".join(lines[:start] + lines[end:]))
     spec = tmp_path / "spec.yaml"
     spec.write_text("extends: base.yaml\ntitle: On a base that lacks something\n")
-    found = [finding for finding in lint_path(spec).errors if finding.code == "CW111"]
-    assert any(f'"{key}"' in finding.message for finding in found)
+    findings = [finding for finding in lint_path(spec).errors if finding.code == "CW111"]
+    assert any(f'"{key}"' in finding.message for finding in findings)

@@ -271,5 +271,5 @@ def test_a_node_has_several_management_ports_and_a_device_these_alone(tmp_path: 
 def test_management_ports_that_cannot_be_are_refused(
     tmp_path: Path, text: str, change: tuple[str, str], expected: str
 ) -> None:
-    (found,) = problems(tmp_path, text.replace(*change, 1))
-    assert found.startswith(expected)
+    (problem,) = problems(tmp_path, text.replace(*change, 1))
+    assert problem.startswith(expected)

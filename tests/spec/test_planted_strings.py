@@ -111,7 +111,7 @@ def sound(spec: Path, data: Any, texts: Mapping[Place, str]) -> dict[Place, str]
     texts = dict(texts)
     for _ in range(4):
         spec.write_text(json.dumps(with_texts(data, texts)))
-        refused = {each.path for each in lint_path(spec).findings if each.severity is Severity.ERROR}
+        refused = {finding.path for finding in lint_path(spec).findings if finding.severity is Severity.ERROR}
         if not refused:
             return texts
         planted = with_texts(data, texts)
@@ -134,7 +134,7 @@ def at(data: Any, path: Place) -> Any:
 def readings(spec: Path, words: Mapping[str, str]) -> dict[str, Any]:
     """What readers make of every file of the spec, the planted ``words`` back in their places."""
     plan: Plan = build_plan(load_spec(spec))
-    texts = {f"{each.device}/{each.path}": each.content for each in Rendering(plan).of_devices()}
+    texts = {f"{artifact.device}/{artifact.path}": artifact.content for artifact in Rendering(plan).of_devices()}
     texts |= {f"report/{name}": text.encode() for name, text in report_files(plan, ()).items()}
     found: dict[bytes, Any] = {}
     read: dict[str, Any] = {}

@@ -21,8 +21,8 @@ ROWS = [line for line in PAGE.splitlines() if re.search(r"\| \d+ of \d+", line)]
 
 @pytest.mark.parametrize("path", DESIGNS, ids=lambda path: path.stem)
 def test_it_has_no_finding_but_what_nobody_tried(path: Path) -> None:
-    found = lint_path(path).findings
-    assert [(each.code, each.message) for each in found if each.severity > Severity.NOTE] == []
+    findings = lint_path(path).findings
+    assert [(finding.code, finding.message) for finding in findings if finding.severity > Severity.NOTE] == []
 
 
 @pytest.mark.parametrize("path", DESIGNS, ids=lambda path: path.stem)

@@ -19,7 +19,7 @@ def test_every_name_that_looks_like_a_switch_is_in_the_table() -> None:
     for file in (data_files.folder("inventory") / "nccl").glob("*.txt"):
         names |= {line for line in file.read_text().splitlines() if line and not line.startswith("#")}
     table = runtime_switches()
-    switches, harmless = {each.name for each in table.switches}, {each.name for each in table.harmless}
+    switches, harmless = {switch.name for switch in table.switches}, {value.name for value in table.harmless}
     assert not {name for name in names if LOOKS_LIKE_ONE.search(name)} - switches - harmless
     assert not switches & harmless
 
@@ -55,24 +55,27 @@ def test_values_switch_or_do_not(name: str, value: str, is_off: bool) -> None:
 
 
 def test_two_variables_take_data_off_rdma() -> None:
-    assert {each.name for each in runtime_switches().switches if each.stops == RDMA} == {"NCCL_IB_DISABLE", "NCCL_NET"}
+    assert {switch.name for switch in runtime_switches().switches if switch.stops == RDMA} == {
+        "NCCL_IB_DISABLE",
+        "NCCL_NET",
+    }
 
 
 @pytest.mark.parametrize("base", ["lab-ib", "lab-roce"])
 @pytest.mark.parametrize(("name", "value"), [("NCCL_IB_DISABLE", "1"), ("NCCL_NET", "Socket")])
 def test_rdma_switched_off_is_an_error_on_each_fabric(base: str, name: str, value: str, tmp_path: Path) -> None:
-    found = findings_of(tmp_path, f"nccl: {{variables: {{{name}: '{value}'}}}}\n", base)
-    assert codes(found) == ["CW425"]
+    findings = findings_of(tmp_path, f"nccl: {{variables: {{{name}: '{value}'}}}}\n", base)
+    assert codes(findings) == ["CW425"]
 
 
 def test_no_guess_at_a_name_switches_anything_off(tmp_path: Path) -> None:
     text = "nccl: {variables: {NCCL_IBEXT_DISABLE: '1', NCCL_IB_DISABLED: '1'}}\n"
-    found = findings_of(tmp_path, text, "lab-ib")
-    assert codes(found) == ["CW419", "CW426"]
-    assert not any("NCCL_IB_DISABLE?" in finding.hint for finding in found)
+    findings = findings_of(tmp_path, text, "lab-ib")
+    assert codes(findings) == ["CW419", "CW426"]
+    assert not any("NCCL_IB_DISABLE?" in finding.hint for finding in findings)
 
 
 def test_an_adapter_left_out_is_an_error_on_each_fabric(tmp_path: Path) -> None:
     for base in ("lab-ib", "lab-roce"):
-        found = findings_of(tmp_path, "nccl: {variables: {NCCL_IB_HCA: '^=mlx5_0'}}\n", base)
-        assert codes(found) == ["CW408", "CW418"]
+        findings = findings_of(tmp_path, "nccl: {variables: {NCCL_IB_HCA: '^=mlx5_0'}}\n", base)
+        assert codes(findings) == ["CW408", "CW418"]

@@ -121,4 +121,4 @@ def test_one_text_gets_one_finding(tmp_path: Path) -> None:
         .replace("name: lab-roce", 'name: "lab-roce\\n"', 1)
     )
     findings = lint_path(spec).findings
-    assert [(each.code, each.path) for each in findings] == [("CW172", "name")]
+    assert [(finding.code, finding.path) for finding in findings] == [("CW172", "name")]

@@ -239,26 +239,26 @@ def test_a_stub_vouches_for_no_figure_of_the_model_that_it_is_like(tmp_path: Pat
     def origins(data: object) -> list[str]:
         if isinstance(data, dict):
             own = [str(value) for key, value in data.items() if key in {"source", "assumed"}]
-            return own + [each for value in data.values() for each in origins(value)]
-        return [each for value in data for each in origins(value)] if isinstance(data, list) else []
+            return own + [origin for value in data.values() for origin in origins(value)]
+        return [origin for value in data for origin in origins(value)] if isinstance(data, list) else []
 
     found = origins(read_document(file).data)
     assert found
     assert all(each.startswith("TODO: ") for each in found), found
-    assert sum(each.code == "CW195" for each in lint_path(file).findings) == len(found)
+    assert sum(finding.code == "CW195" for finding in lint_path(file).findings) == len(found)
 
 
 def test_a_switch_that_nobody_knows_is_written_as_a_stub_and_told_until_it_is_looked_up(tmp_path: Path) -> None:
     wish = ["--nodes", 16, "--node-model", "dgx-h100", "--fabric", "roce", "--switch-model", "acme-9000"]
     assert "With --like MODEL a stub of it is written" in str(init(tmp_path, *wish).exception)
-    assert "cluster.yaml" not in {each.name for each in tmp_path.iterdir()}
+    assert "cluster.yaml" not in {path.name for path in tmp_path.iterdir()}
 
     done = init(tmp_path, *wish, "--like", "sn5600")
 
     assert done.output.startswith(f"{tmp_path}/cluster.yaml, {tmp_path}/hardware/own.yaml written")
-    (told,) = lint_path(tmp_path / "cluster.yaml").findings
-    assert told.code == "CW195"
-    assert "own.yaml has 5 figures" in told.message
+    (finding,) = lint_path(tmp_path / "cluster.yaml").findings
+    assert finding.code == "CW195"
+    assert "own.yaml has 5 figures" in finding.message
     assert run("render", tmp_path / "cluster.yaml", "--out", tmp_path / "out").return_value == 0
     again = init(tmp_path, *wish, "--like", "sn5600")
     assert "is there already" in str(again.exception)

@@ -375,7 +375,7 @@ def _learnt(plan: Plan, fabric: str) -> list[Any]:
 
 def _behind(plan: Plan, border: Border) -> list[Any]:
     zones = [zone for name in border.zones for zone in plan.spec.zones if zone.name == name]
-    return [each for zone in zones for each in zone.prefixes if each.version == border.address.version]
+    return [prefix for zone in zones for prefix in zone.prefixes if prefix.version == border.address.version]
 
 
 def _prefixes_down(plan: Plan, name: str) -> int:

@@ -184,7 +184,7 @@ def test_prefixes_side_by_side_are_learnt_one_by_one(tmp_path: Path) -> None:
     networks = '["fd00:1ab:f:fff0::/64", "fd00:1ab:f:fff1::/64"]'
     beside = f"zones:\n  - {{name: site-services, kind: services, prefixes: {networks}}}\n"
     plan = plan_with(tmp_path, "lab-roce", OVERLAY.format(device="ssw-00", port="Ethernet6/36/1") + beside)
-    text = next(each.content.decode() for each in Rendering(plan).of_device("ssw-00") if each.path == EOS)
+    text = next(artifact.content.decode() for artifact in Rendering(plan).of_device("ssw-00") if artifact.path == EOS)
     assert "permit fd00:1ab:f:fff0::/64 eq 64\n" in text
     assert "permit fd00:1ab:f:fff1::/64 eq 64\n" in text
 

@@ -45,7 +45,9 @@ def switches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Switch]
         for device in plan.devices:
             system = plan.spec.catalogue[device.model].network_os or ""
             if device.kind == "switch" and system in found and (plan.name, device.role) not in found[system]:
-                files = {each.path: each.content.decode() for each in Rendering(plan).of_device(device.name)}
+                files = {
+                    artifact.path: artifact.content.decode() for artifact in Rendering(plan).of_device(device.name)
+                }
                 found[system][plan.name, device.role] = plan, device, files
     return {system: list(own.values()) for system, own in found.items()}
 

@@ -31,12 +31,12 @@ class Speaker:
 
 
 def eos_speaker(text: str) -> Speaker | None:
-    found = re.search(r"^router bgp (\d+)\n   router-id (\S+)$", text, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^router bgp (\d+)\n   router-id (\S+)$", text, re.MULTILINE)
+    if match is None:
         return None
     return Speaker(
-        int(found[1]),
-        found[2],
+        int(match[1]),
+        match[2],
         {str(ip_interface(address).ip) for address in EOS_ADDRESS.findall(text)},
         {address: int(asn) for address, asn in EOS_NEIGHBOUR.findall(text)},
         set(re.findall(r"^      network (\S+)$", text, re.MULTILINE)),
@@ -121,7 +121,7 @@ def test_equal_cost_paths_cover_all_uplinks() -> None:
     plan = plan_of("lab-roce")
     for device in plan.devices_of("ctsw", "atsw"):
         (artifact,) = Rendering(plan).of_device(device.name)
-        found = EOS_PATHS.search(artifact.content.decode())
-        assert found is not None
+        match = EOS_PATHS.search(artifact.content.decode())
+        assert match is not None
         up = [cable for cable in plan.cables_of[device.name] if cable.a.device == device.name and cable.a.side == "up"]
-        assert int(found[1]) >= max(1, len(up))
+        assert int(match[1]) >= max(1, len(up))

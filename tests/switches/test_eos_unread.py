@@ -50,5 +50,5 @@ def test_a_line_that_varies_and_stands_twice(before: str, twice: bool) -> None:
     text = text_of("lab-roce", "ctsw-p00-00", EOS)
     line = next(line for line in text.split("\n") if line.startswith(before))
     doubled = text.replace(f"\n{line}\n", f"\n{line}\n{line}\n", 1)
-    assert [each.text.rpartition(" / ")[2] for each in unread(doubled)] == [line.strip()] * twice
+    assert [unread_part.text.rpartition(" / ")[2] for unread_part in unread(doubled)] == [line.strip()] * twice
     assert unread(doubled) == line_by_line(doubled)

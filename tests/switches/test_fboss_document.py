@@ -125,7 +125,7 @@ def with_another_value(text: str, chance: random.Random) -> str:
     """The text with some of its values otherwise: as others in it, or strange; or with another key."""
     for _ in range(chance.randint(1, 3)):
         pattern = NUMBER_OR_STRING if chance.random() < 0.9 else KEY
-        places = [each.span() for each in pattern.finditer(text)]
+        places = [match.span() for match in pattern.finditer(text)]
         start, end = chance.choice(places)
         first, last = chance.choice(places)
         text = text[:start] + chance.choice((text[first:last], chance.choice(VALUES))) + text[end:]
@@ -138,7 +138,7 @@ def router(agent: str, bgp: str) -> object:
         read = read_fboss(RTSW, agent, bgp)
     except VerifyError as error:
         return str(error)
-    return [getattr(read, each.name) for each in fields(read)]
+    return [getattr(read, field.name) for field in fields(read)]
 
 
 def test_files_as_they_are_written_are_read_in_parts_that_switches_share() -> None:

@@ -65,7 +65,7 @@ def _run(command: list[str], folder: Path) -> None:
 def test_logs_go_to_a_server_of_the_site_and_to_no_other(name: str, arrives: bool, tmp_path: Path) -> None:
     plan = plan_of("lab-roce")
     _certificates(tmp_path, name)
-    (rendered,) = (each for each in system.WRITER.render(plan, plan.by_name[NODE]) if each.path == PATH)
+    (rendered,) = (artifact for artifact in system.WRITER.render(plan, plan.by_name[NODE]) if artifact.path == PATH)
     text = rendered.content.decode().replace("/etc/pki/clusterwright/authorities.pem", f"{tmp_path}/ca.pem")
     assert f"{tmp_path}/ca.pem" in text
     inputs = f"""global(workDirectory="{tmp_path}")
@@ -82,7 +82,7 @@ input(type="imudp" address="127.0.0.1" port="5514")
 
 def test_a_site_names_its_own_servers_and_authority(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", OWN)
-    (rendered,) = (each for each in system.WRITER.render(plan, plan.by_name[NODE]) if each.path == PATH)
+    (rendered,) = (artifact for artifact in system.WRITER.render(plan, plan.by_name[NODE]) if artifact.path == PATH)
     text = rendered.content.decode()
     assert 'CAFile="/etc/pki/logs.pem"' in text
     assert 'StreamDriverPermittedPeers="logs.example.net"' in text

@@ -304,8 +304,8 @@ def test_a_port_of_a_bridge_has_no_address_of_its_own() -> None:
     def edit(text: str) -> str:
         return text.replace(link, bridge + link, 1)
 
-    found = verdict("bgp-sessions", tree("lab-nvue", {(NAME, PATH): edit}))
-    assert any(each.device == NAME for each in found.counterexamples)
+    result = verdict("bgp-sessions", tree("lab-nvue", {(NAME, PATH): edit}))
+    assert any(example.device == NAME for example in result.counterexamples)
 
 
 @pytest.mark.parametrize(

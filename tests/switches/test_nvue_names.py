@@ -59,7 +59,7 @@ def test_a_list_that_is_understood_in_part_is_not_read(key: str) -> None:
         return
     text = text_of(plan_of("lab-nvue"), RACK_SWITCH)
     opened = text.replace("    interface:\n", f'    interface:\n      "{key}": {{link: {{state: {{up: {{}}}}}}}}\n', 1)
-    assert f"interface / {found[-1]}" in [each.text for each in KNOWN.unread(opened)]
+    assert f"interface / {found[-1]}" in [unread_part.text for unread_part in KNOWN.unread(opened)]
 
 
 @pytest.mark.parametrize("key", ["3,5", "3-5", "3"])
@@ -78,8 +78,10 @@ def test_a_comma_in_any_other_name_is_not_read() -> None:
 def test_open_cages_are_seen_however_they_are_named(name: str, tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-nvue", CAGES.format(name=name))
     text = text_of(plan, RACK_SWITCH)
-    found = verdict("isolation", tree("lab-nvue", {(RACK_SWITCH, PATH): lambda _: text}))
-    assert any("is in service, and the plan has no cable there" in each.message for each in found.counterexamples)
+    result = verdict("isolation", tree("lab-nvue", {(RACK_SWITCH, PATH): lambda _: text}))
+    assert any(
+        "is in service, and the plan has no cable there" in example.message for example in result.counterexamples
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,9 +106,9 @@ def test_an_interface_of_an_unknown_kind_is_unread(edit: str) -> None:
 def test_neighbours_that_are_named_by_interface_are_unread() -> None:
     text = text_of(plan_of("lab-nvue"))
     text = text.replace("neighbor:\n", "neighbor:\n              swp1s0-1: {type: unnumbered}\n", 1)
-    assert [each.text.rpartition(" / ")[2] for each in KNOWN.unread(text)] == ["swp1s0", "swp1s1"]
-    found = verdict("bgp-sessions", tree("lab-nvue", {(NAME, PATH): lambda _: text}))
-    assert not found.counterexamples
+    assert [unread_part.text.rpartition(" / ")[2] for unread_part in KNOWN.unread(text)] == ["swp1s0", "swp1s1"]
+    result = verdict("bgp-sessions", tree("lab-nvue", {(NAME, PATH): lambda _: text}))
+    assert not result.counterexamples
 
 
 def test_communities_without_quotes_are_no_drift() -> None:
@@ -132,4 +134,8 @@ def test_a_port_whose_state_is_said_twice_or_otherwise_is_unread(state: str) -> 
     opened = text.replace(
         "    interface:\n", f"    interface:\n      swp20: {{link: {{state: {state}}}, type: swp}}\n", 1
     )
-    assert [each.text for each in KNOWN.unread(opened) if each.text.startswith("interface / swp20 / link / state")]
+    assert [
+        unread_part.text
+        for unread_part in KNOWN.unread(opened)
+        if unread_part.text.startswith("interface / swp20 / link / state")
+    ]

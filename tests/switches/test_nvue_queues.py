@@ -39,5 +39,5 @@ def test_another_share_is_refuted(share: int) -> None:
     def edit(text: str) -> str:
         return text.replace("bw-percent: 29", f"bw-percent: {share}", 1)
 
-    found = verdict("qos", tree("lab-nvue", {(NAME, PATH): edit}))
-    assert any(each.device == NAME for each in found.counterexamples)
+    result = verdict("qos", tree("lab-nvue", {(NAME, PATH): edit}))
+    assert any(example.device == NAME for example in result.counterexamples)

@@ -89,11 +89,11 @@ def test_other_words_are_unread_at_their_line(words: Objects, text: str, claims:
 def test_a_rule_that_is_not_read_ends_nothing() -> None:
     """The sessions of the file are still read: only what the rule could touch is open."""
     edit = with_objects({"router": {"policy": {"route-map": {"W": WEIGHTS}}}})
-    found = verdict("bgp-sessions", tree("lab-nvue", {(NAME, PATH): edit}))
-    assert not found.counterexamples
+    result = verdict("bgp-sessions", tree("lab-nvue", {(NAME, PATH): edit}))
+    assert not result.counterexamples
 
 
 def test_servers_that_are_asked_after_local_accounts_are_named_in_vain() -> None:
     assert managed({}).is_proven
     found = managed({"system": {"aaa": {"authentication-order": {"5": "local"}}}})
-    assert any("does not use 10.98.240.49 for logins" in each.message for each in found.counterexamples)
+    assert any("does not use 10.98.240.49 for logins" in example.message for example in found.counterexamples)

@@ -102,7 +102,7 @@ def test_each_table_does_what_its_daemons_do(
 
 
 def test_the_role_patches_what_effects_take_for_patched() -> None:
-    patched = [each for each in effect_table("sonic").changes if each.steps != RELOAD]
+    patched = [change for change in effect_table("sonic").changes if change.steps != RELOAD]
     assert PATCH["places"] == [each.places for each in patched if not each.only_on_known_skus]
     assert PATCH["known"]["places"] == [each.places for each in patched if each.only_on_known_skus]
     assert PATCH["known"]["value"] == KNOWN_SKUS
@@ -116,11 +116,11 @@ def test_a_drain_and_a_dead_switch_restart_nobody_else(spec: str, tmp_path: Path
         exception = f"exceptions: [{{device: {device}, state: {state}, reason: a test of what a change does}}]\n"
         changed = plan_with(tmp_path, spec, exception)
         effects = {
-            each.name: effect_of(
-                each, tuple(Rendering(plan).of_device(each.name)), tuple(Rendering(changed).of_device(each.name))
+            device.name: effect_of(
+                device, tuple(Rendering(plan).of_device(device.name)), tuple(Rendering(changed).of_device(device.name))
             )
-            for each in plan.devices
-            if each.kind == "switch"
+            for device in plan.devices
+            if device.kind == "switch"
         }
         restarted[device, state] = {name for name, effect in effects.items() if effect not in (None, Effect.LIVE)}
 
@@ -134,12 +134,14 @@ def test_one_more_log_server_restarts_no_switch(tmp_path: Path) -> None:
     plan = plan_of("lab-sonic")
     servers = [*plan.spec.site.management.syslog, "fd00:1ab:f:fff0::99"]
     changed = plan_with(tmp_path, "lab-sonic", f"site: {{management: {{syslog: {json.dumps(servers)}}}}}\n")
-    switches = [each for each in plan.devices if each.kind == "switch"]
+    switches = [device for device in plan.devices if device.kind == "switch"]
 
     effects = {
-        effect_of(each, tuple(Rendering(plan).of_device(each.name)), tuple(Rendering(changed).of_device(each.name)))
-        for each in switches
-        if any(file.path == PATH for file in Rendering(plan).of_device(each.name))
+        effect_of(
+            switch, tuple(Rendering(plan).of_device(switch.name)), tuple(Rendering(changed).of_device(switch.name))
+        )
+        for switch in switches
+        if any(file.path == PATH for file in Rendering(plan).of_device(switch.name))
     }
 
     assert effects == {Effect.LIVE}

@@ -150,10 +150,10 @@ def test_what_does_not_fit_is_told_at_the_tier(tmp_path: Path) -> None:
     crowded = tmp_path / "crowded.yaml"
     crowded.write_text(f"extends: {base}\nfabrics: [{{name: backend, tiers: {tiers.replace('1x400', '2x400')}}}]\n")
 
-    assert not [each for each in lint_path(spec).findings if each.code == "CW692"]
-    found = lint_path(crowded).findings
-    assert found
-    assert {(Path(each.position.file).name, each.position.line) for each in found} <= {
+    assert not [finding for finding in lint_path(spec).findings if finding.code == "CW692"]
+    findings = lint_path(crowded).findings
+    assert findings
+    assert {(Path(finding.position.file).name, finding.position.line) for finding in findings} <= {
         ("crowded.yaml", 2),
         ("lab-roce.yaml", 56),
     }
@@ -170,9 +170,9 @@ def test_a_vendors_files_are_taken_as_they_are(tmp_path: Path) -> None:
     assert [mode.name for mode in block.modes] == ["1x400", "2x200", "4x25", "1x200"]
     assert whole.platform_port("Ethernet12", block.modes[1]).lanes == (61, 62, 63, 64)
     assert whole.platform_port("Ethernet9", block.modes[2]).lanes == (58,)
-    assert [len(each.cages) for each in sku.blocks] == [4]
+    assert [len(block.cages) for block in sku.blocks] == [4]
     assert sku.blocks[0].modes[0].name == "2x200"
-    assert [(each.cages, [mode.name for mode in each.modes]) for each in rows.blocks] == [
+    assert [(block.cages, [mode.name for mode in block.modes]) for block in rows.blocks] == [
         (("Ethernet0", "Ethernet2"), ["1x200"]),
         (("Ethernet4",), ["1x400"]),
     ]

@@ -69,10 +69,10 @@ def test_swapped_lanes_are_told(edits: dict[str, str], told: str) -> None:
     for port, lanes in edits.items():
         document["PORT"][port]["lanes"] = lanes
 
-    found = [message for _, message in openings(json.dumps(document, indent=2), "rtsw-p00r00", None)]
+    messages = [message for _, message in openings(json.dumps(document, indent=2), "rtsw-p00r00", None)]
 
-    assert len(found) == len(edits)
-    assert found[0].startswith(told)
+    assert len(messages) == len(edits)
+    assert messages[0].startswith(told)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def test_what_a_vendor_publishes_of_a_port_is_compared(field: str, value: str, t
     document = config(plan_of("lab-sonic"))
     document["PORT"]["Ethernet0"][field] = value
 
-    found = [message for _, message in openings(json.dumps(document, indent=2), "rtsw-p00r00", None)]
+    messages = [message for _, message in openings(json.dumps(document, indent=2), "rtsw-p00r00", None)]
 
-    assert len(found) == 1
-    assert found[0].startswith(told)
+    assert len(messages) == 1
+    assert messages[0].startswith(told)
 
 
 def test_a_login_that_servers_refuse_and_a_local_password_takes_is_told() -> None:
@@ -103,8 +103,8 @@ def test_a_login_that_servers_refuse_and_a_local_password_takes_is_told() -> Non
 def test_a_sku_of_another_machine_is_told() -> None:
     document = config(plan_of("lab-sonic"))
     document["DEVICE_METADATA"]["localhost"]["platform"] = "x86_64-somebody_else-r0"
-    found = [message for _, message in openings(json.dumps(document, indent=2), "rtsw-p00r00", None)]
-    assert any("the switch takes itself for a x86_64-somebody_else-r0" in message for message in found)
+    messages = [message for _, message in openings(json.dumps(document, indent=2), "rtsw-p00r00", None)]
+    assert any("the switch takes itself for a x86_64-somebody_else-r0" in message for message in messages)
 
 
 def test_one_lane_of_two_ports_is_told_on_any_machine() -> None:
@@ -112,6 +112,6 @@ def test_one_lane_of_two_ports_is_told_on_any_machine() -> None:
     document["DEVICE_METADATA"]["localhost"]["hwsku"] = "Somebody-S1"
     document["PORT"]["Ethernet8"]["lanes"] = document["PORT"]["Ethernet0"]["lanes"]
 
-    found = [message for _, message in openings(json.dumps(document, indent=2), "rtsw-p00r00", None)]
+    messages = [message for _, message in openings(json.dumps(document, indent=2), "rtsw-p00r00", None)]
 
-    assert found == ["Ethernet8 and Ethernet0 have the same lane 17"]
+    assert messages == ["Ethernet8 and Ethernet0 have the same lane 17"]

@@ -42,9 +42,9 @@ def test_a_line_that_no_device_has_has_no_causes() -> None:
 
 
 def test_the_command_names_file_line_and_other_value(tmp_path: Path) -> None:
-    told = command("why", LAB, NODE, VARIABLE, "--file", FILE, cwd=tmp_path)
-    assert told.returncode == 0, told.stderr
-    first, cause, other = told.stdout.splitlines()[:3]
+    result = command("why", LAB, NODE, VARIABLE, "--file", FILE, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    first, cause, other = result.stdout.splitlines()[:3]
     assert re.fullmatch(rf"{NODE}:/etc/nccl/nccl\.conf:\d+: NCCL_IB_SL=0", first)
     assert re.fullmatch(r"  .*lab-ib\.yaml:\d+:\d+: nccl\.service_level = 0", cause)
     assert re.fullmatch(r"      with \d+: NCCL_IB_SL=\d+", other)
@@ -52,8 +52,8 @@ def test_the_command_names_file_line_and_other_value(tmp_path: Path) -> None:
 
 def test_a_line_by_number_is_that_line_alone_and_json_holds_positions(tmp_path: Path) -> None:
     number = explanation(VARIABLE).lines[0].number
-    told = command("why", LAB, NODE, "--file", FILE, "--line", str(number), "--format", "json", cwd=tmp_path)
-    document = json.loads(told.stdout)
+    result = command("why", LAB, NODE, "--file", FILE, "--line", str(number), "--format", "json", cwd=tmp_path)
+    document = json.loads(result.stdout)
     assert [line["text"] for line in document["lines"]] == ["NCCL_IB_SL=0"]
     assert document["causes"][0]["from"] == "nccl.service_level"
     assert Path(document["causes"][0]["file"]).name == "lab-ib.yaml"
@@ -69,6 +69,6 @@ def test_a_line_by_number_is_that_line_alone_and_json_holds_positions(tmp_path: 
     ],
 )
 def test_what_cannot_be_meant_is_one_clear_error(tmp_path: Path, device: str, pattern: str, message: str) -> None:
-    told = command("why", LAB, device, pattern, cwd=tmp_path)
-    assert told.returncode == 2
-    assert message in told.stderr
+    result = command("why", LAB, device, pattern, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr

@@ -198,8 +198,8 @@ class Switch:
             return None
         if line == "rollback clean-config":
             session.tree.clear()
-        elif found := re.fullmatch(r"commit timer (\d\d):(\d\d):(\d\d)", line):
-            hours, minutes, seconds = map(int, found.groups())
+        elif match := re.fullmatch(r"commit timer (\d\d):(\d\d):(\d\d)", line):
+            hours, minutes, seconds = map(int, match.groups())
             self._commit(session, hours * 3600 + minutes * 60 + seconds)
             return None
         elif line == "exit":

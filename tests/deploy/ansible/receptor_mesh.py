@@ -27,11 +27,11 @@ REPOSITORY = Path(__file__).parents[3]
 @cache
 def program() -> str:
     """Receptor itself."""
-    found = subprocess.run(
+    result = subprocess.run(
         [REPOSITORY / "tools/debian13-package", "receptor"], capture_output=True, text=True, check=False
     )
-    assert found.returncode == 0, f"receptor is missing: {found.stderr}"
-    return f"{found.stdout.strip()}/usr/bin/receptor"
+    assert result.returncode == 0, f"receptor is missing: {result.stderr}"
+    return f"{result.stdout.strip()}/usr/bin/receptor"
 
 
 class ReceptorMesh:

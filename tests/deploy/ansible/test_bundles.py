@@ -77,9 +77,9 @@ def test_bundles_are_for_their_owner_and_of_the_named_devices_alone(tmp_path: Pa
     ],
 )
 def test_what_cannot_be_written_is_said(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
-    found = command("render", LAB, "--bundles", "bundles", *words, cwd=tmp_path)
-    assert found.returncode == 2
-    assert message in found.stderr
+    result = command("render", LAB, "--bundles", "bundles", *words, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
     assert not (tmp_path / "bundles").exists()
 
 
@@ -89,11 +89,11 @@ def test_secrets_are_in_their_places(tmp_path: Path) -> None:
         "secrets:\n" + "".join(f"  - {{name: {name}, source: environment}}\n" for name in names)
     )
     values = {name: f"value-of-{name}" for name in names} | {"netops-hash": "$6$salt$" + "a" * 86}
-    found = command(
+    result = command(
         "render", LAB, "--bundles", "bundles", "--only", "ssw-00", "--secrets", "secrets.yaml",
         cwd=tmp_path, environment=values,
     )  # fmt: skip
-    assert found.returncode == 0, found.stderr
+    assert result.returncode == 0, result.stderr
     text = (tmp_path / "bundles" / "ssw-00").read_text()
     assert "value-of-tacacs-key" in text
     assert "<secret" not in text
@@ -102,6 +102,6 @@ def test_secrets_are_in_their_places(tmp_path: Path) -> None:
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "bundles").mkdir()
     (tmp_path / "bundles/notes").write_text("mine")
-    found = command("render", LAB, "--bundles", "bundles", "--only", NODE, cwd=tmp_path)
-    assert found.returncode == 2
+    result = command("render", LAB, "--bundles", "bundles", "--only", NODE, cwd=tmp_path)
+    assert result.returncode == 2
     assert (tmp_path / "bundles/notes").read_text() == "mine"

@@ -36,13 +36,13 @@ def test_an_account_without_rights_reads_what_runs(tmp_path: Path) -> None:
         fleet.run(NODE, "nft", "add", "table", "inet", "clusterwright")
         fleet.cut(SILENT)
         access(tmp_path, fleet, [NODE, SILENT])
-        found = command("observe", LAB, "--collect", "--access", "access.yaml", cwd=tmp_path)
+        result = command("observe", LAB, "--collect", "--access", "access.yaml", cwd=tmp_path)
         holding = fleet.run(NODE, "sh", "-c", "ls -A /home/reader")
-    assert found.returncode == 2, found.stderr
-    assert_part(shown_by("drift.md", "clusterwright observe cluster.yaml --collect"), found.stderr + found.stdout)
-    assert f"{SILENT}: not compared: " in found.stderr
-    assert f"{NODE} etc/nccl.conf: NCCL_IB_TC" in found.stdout
-    assert "etc/nftables.conf" in found.stdout
+    assert result.returncode == 2, result.stderr
+    assert_part(shown_by("drift.md", "clusterwright observe cluster.yaml --collect"), result.stderr + result.stdout)
+    assert f"{SILENT}: not compared: " in result.stderr
+    assert f"{NODE} etc/nccl.conf: NCCL_IB_TC" in result.stdout
+    assert "etc/nftables.conf" in result.stdout
     (moment,) = (tmp_path / "collected").iterdir()
     assert {file.name for file in (moment / NODE).iterdir()} == {"nft-ruleset", "sysctl", "etc"}
     assert stat.S_IMODE(moment.stat().st_mode) == 0o700
@@ -50,11 +50,11 @@ def test_an_account_without_rights_reads_what_runs(tmp_path: Path) -> None:
     assert not {".ansible", "collected"} & set(holding.split())
     again = command("observe", LAB, "--running", moment, cwd=tmp_path)
     assert again.returncode == 1
-    assert again.stdout == found.stdout
+    assert again.stdout == result.stdout
 
 
 def test_access_and_collect_go_together(tmp_path: Path) -> None:
     for words in (("--collect",), ("--access", os.fspath(tmp_path / "a.yaml"), "--lldp", "x")):
-        found = command("observe", LAB, *words, cwd=tmp_path)
-        assert found.returncode == 2
-        assert "give both" in found.stderr
+        result = command("observe", LAB, *words, cwd=tmp_path)
+        assert result.returncode == 2
+        assert "give both" in result.stderr

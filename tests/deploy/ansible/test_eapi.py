@@ -108,10 +108,10 @@ def test_a_configuration_arrives_saved_and_confirmed_and_a_second_run_commits_no
         assert {outcome.status for outcome in second.values()} == {Status.UNCHANGED}
         assert {switch.commits for switch in switches.values()} == {1}
         assert isinstance(target.read(["s1"])["s1"], Holding)
-        found = subprocess.run(
+        result = subprocess.run(
             ["grep", "-rlE", f"{PASSWORD}|tell-nobody", tmp_path / "runs"], capture_output=True, check=False
         )
-        assert found.stdout == b""
+        assert result.stdout == b""
         let_go = target.apply({"s1": ()})["s1"]
         assert (let_go.status, switches["s1"].commits) == (Status.UNCHANGED, 1)
         assert "keeps the configuration" in let_go.message

@@ -226,8 +226,8 @@ def test_a_secret_is_shown_in_no_diff_and_stays_in_no_folder_of_the_control_node
         assert target.apply({"n0": wanted})["n0"].ok
         assert "/etc/psk (mode 0600)" in foreseen.diff
         assert "hunter2" not in foreseen.diff
-        found = subprocess.run(["grep", "-rl", "hunter2", tmp_path], capture_output=True, text=True, check=False)
-        assert found.stdout == ""
+        result = subprocess.run(["grep", "-rl", "hunter2", tmp_path], capture_output=True, text=True, check=False)
+        assert result.stdout == ""
         assert not [*tmp_path.rglob("bundles"), *tmp_path.rglob("command")]
 
 

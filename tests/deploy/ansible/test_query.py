@@ -35,7 +35,7 @@ def test_who_does_not_answer_is_given_up_and_the_others_are_asked(monkeypatch: p
         devices = Devices(Access(addresses, fleet.private_key, fleet.known_hosts))
         command = ("sh", "-c", "echo begun; sleep 613")
 
-        found = devices.run(
+        result = devices.run(
             {
                 "n0": RemoteCommand(("echo", "here"), 1),
                 "cut": RemoteCommand(("id",), 1),
@@ -44,10 +44,10 @@ def test_who_does_not_answer_is_given_up_and_the_others_are_asked(monkeypatch: p
         )
         late = devices.run({"n0": RemoteCommand(command, 1)})
 
-        assert found["n0"] == CommandResult(0, "here\n", "")
-        assert isinstance(found["cut"], Unreachable)
-        assert isinstance(found["hung"], Unreachable)
-        assert "timed out" in found["hung"].message or found["hung"].message.startswith("no answer from 127.0.0.8")
+        assert result["n0"] == CommandResult(0, "here\n", "")
+        assert isinstance(result["cut"], Unreachable)
+        assert isinstance(result["hung"], Unreachable)
+        assert "timed out" in result["hung"].message or result["hung"].message.startswith("no answer from 127.0.0.8")
         assert late["n0"] == CommandResult(124, "", "sh did not end within 1 s")
         assert fleet.run("n0", "sh", "-c", "pgrep -f '^sleep 613' || true") == "", (
             "nothing is left behind on the device"

@@ -95,8 +95,8 @@ def test_a_program_holds_layers_beside_its_own_resources(tmp_path: Path) -> None
     project.run("up", "--yes", "--skip-preview")
 
     resources = project.resources()
-    by_name = {each["urn"].rpartition("::")[2]: each for each in resources}
-    assert {"clusterwright:index:Layer", "theirs:index:Rollout"} <= {each["type"] for each in resources}
+    by_name = {resource["urn"].rpartition("::")[2]: resource for resource in resources}
+    assert {"clusterwright:index:Layer", "theirs:index:Rollout"} <= {resource["type"] for resource in resources}
     flash = tmp_path / "up/flash"
     assert (flash / "gpu-p00r00n0/etc/nccl.conf").is_file()
     assert (flash / "ssw-00").is_dir()
@@ -107,8 +107,12 @@ def test_a_program_holds_layers_beside_its_own_resources(tmp_path: Path) -> None
     assert (about["cluster"], about["layer"], about["kind"]) == ("lab-roce", "p00", "rack")
     assert about["models"]["gpu-p00r00n0"]
     assert about["roles"]["rtsw-p00r00"] == "rtsw"
-    (outputs,) = (each["outputs"] for each in resources if each["type"] == "pulumi:pulumi:Stack")
-    of_pod = [each["inputs"] for each in resources if each.get("inputs", {}).get("about", {}).get("layer") == "p00"]
+    (outputs,) = (resource["outputs"] for resource in resources if resource["type"] == "pulumi:pulumi:Stack")
+    of_pod = [
+        resource["inputs"]
+        for resource in resources
+        if resource.get("inputs", {}).get("about", {}).get("layer") == "p00"
+    ]
     assert outputs["devices"] == sum(len(each["devices"]) for each in of_pod)
 
     again = project.run("up", "--yes", "--skip-preview")

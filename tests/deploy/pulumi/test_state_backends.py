@@ -82,8 +82,8 @@ def address_in(log: Path, server: subprocess.Popen[bytes]) -> str:
     """The address that the server says it listens on."""
     end = time.monotonic() + 30
     while time.monotonic() < end and server.poll() is None:
-        if found := re.search(r"Starting s3 server on \[(http://[0-9.:]+)/\]", log.read_text()):
-            return found[1]
+        if match := re.search(r"Starting s3 server on \[(http://[0-9.:]+)/\]", log.read_text()):
+            return match[1]
         time.sleep(0.05)
     raise AssertionError(f"the S3 server did not start: {log.read_text()}")
 

@@ -134,7 +134,7 @@ def run_jobs(
     lines = [
         "127.0.0.1 localhost",
         " ".join((address, controller, node, *login_nodes)),
-        *(f"{other} {each}" for each in names if each != node),
+        *(f"{other} {name}" for name in names if name != node),
     ]
     (folder / "hosts").write_text("\n".join(lines) + "\n")
     for check in ("node-health", "node-health-prolog", "node-health-drain"):

@@ -134,9 +134,9 @@ def verdict(plan: Plan, device: str, edit: tuple[str, str] | None, *, declared: 
 
 
 def test_login_nodes_with_the_controller_s_text_are_proven(plan: Plan) -> None:
-    found = verdict(plan, LOGIN, ("ClusterName", "ClusterName"))
-    assert found.is_proven, [*found.counterexamples, found.unjudged]
-    assert [fact.value for fact in found.facts] == [16, 128]
+    result = verdict(plan, LOGIN, ("ClusterName", "ClusterName"))
+    assert result.is_proven, [*result.counterexamples, result.unjudged]
+    assert [fact.value for fact in result.facts] == [16, 128]
 
 
 @pytest.mark.parametrize("declared", [True, False])

@@ -33,9 +33,11 @@ KEY = "scheduler:\n  munge: {by_site: null, secret: munge-key}\n"
 def test_daemons_wait_for_the_cluster_s_key_and_start_when_it_comes(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", KEY)
     for name, daemon in (("gpu-p00r00n0", "slurmd"), (acting(plan), "slurmctld")):
-        files = {each.path: each.content.decode() for each in slurm.WRITER.render(plan, plan.by_name[name])}
+        files = {artifact.path: artifact.content.decode() for artifact in slurm.WRITER.render(plan, plan.by_name[name])}
         (key,) = (
-            each for each in node_secrets.WRITER.render(plan, plan.by_name[name]) if each.path == node_secrets.MUNGE_KEY
+            artifact
+            for artifact in node_secrets.WRITER.render(plan, plan.by_name[name])
+            if artifact.path == node_secrets.MUNGE_KEY
         )
         assert (key.content, key.mode) == (b"<secret munge-key as munge-key>", 0o600)
         units = "etc/systemd/system"
@@ -127,7 +129,9 @@ def test_both_sides_start_at_boot_whatever_a_preset_says() -> None:
     assert "d /var/spool/slurmctld 0700 slurm slurm -\n" in folders  # where slurm.conf keeps the state
     assert "StateSaveLocation=/var/spool/slurmctld\n" in controller["etc/slurm/slurm.conf"].content.decode()
     health = next(
-        each for each in node_health.WRITER.render(plan, plan.by_name["gpu-p00r00n0"]) if each.path == LIMITS_FILE
+        artifact
+        for artifact in node_health.WRITER.render(plan, plan.by_name["gpu-p00r00n0"])
+        if artifact.path == LIMITS_FILE
     )
     assert {"munge.service", "slurmd.service"} <= {*json.loads(health.content)["units"]}
 

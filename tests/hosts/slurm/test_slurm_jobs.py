@@ -93,7 +93,9 @@ squeue --noheader --sort=i --states=pending --format='%l %r' > {tmp_path}/pendin
 def test_the_epilog_of_a_shared_node_spares_other_jobs(tmp_path: Path) -> None:
     """Processes of the user outside of jobs and of the job itself end, those of another job's cgroup stay."""
     plan = plan_on(tmp_path, "lab-ib", overlay=SHARED)
-    epilog = next(each for each in Rendering(plan).of_device(NODE) if each.path == "usr/local/sbin/node-epilog")
+    epilog = next(
+        artifact for artifact in Rendering(plan).of_device(NODE) if artifact.path == "usr/local/sbin/node-epilog"
+    )
     calls = tmp_path / "calls"
     cgroups = {"11": "0::/system.slice/slurmstepd.scope/job_8/step_0", "12": "0::/user.slice", "13": "0::/slurm/job_7"}
     for process, cgroup in cgroups.items():

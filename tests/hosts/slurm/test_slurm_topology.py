@@ -108,9 +108,9 @@ def test_a_job_of_a_pod_s_size_gets_one_pod(tmp_path: Path) -> None:
     requests = ("--nodes=10", "--nodes=384", f"--nodes=300 --constraint=[{any_pod}]", "--nodes=2", "--nodes=385")
     answers = controller_answers(plan, tmp_path, requests)
     _is_the_planned_tree(plan, answers, 1536, 8)
-    said = answers["jobs"]
-    given = [expand(line.split()[1]) for line in said.splitlines()]
-    assert [len(nodes) for nodes in given] == [10, 384, 300, 2, 385], said
+    reply = answers["jobs"]
+    given = [expand(line.split()[1]) for line in reply.splitlines()]
+    assert [len(nodes) for nodes in given] == [10, 384, 300, 2, 385], reply
     pods = [{plan.by_name[node].pod for node in nodes} for nodes in given]
     assert [len(each) for each in pods] == [1, 1, 1, 1, 2]
     assert pods[1] != pods[0]  # the first pod is no longer whole

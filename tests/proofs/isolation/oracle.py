@@ -255,7 +255,7 @@ def packets(chosen: random.Random, *texts: str, count: int) -> Iterator[Packet]:
         kind = type(network[0])
         addresses[network.version] += [str(kind(at)) for at in (first, first + 2, last) if at < size]
         addresses[network.version] += [str(kind(at)) for at in (first - 1, last + 1) if 0 <= at < size]
-    numbers = sorted({int(each) for each in re.findall(r"(?<![\w.:/])\d{1,5}(?![\w.:/])", words)})
+    numbers = sorted({int(word) for word in re.findall(r"(?<![\w.:/])\d{1,5}(?![\w.:/])", words)})
     ports = sorted({at for n in numbers for at in (n - 1, n, n + 1) if 0 <= at < 65536} | {0, 65535})
     names = [*sorted(set(re.findall(r'"((?:be|fe|ib)\d|lo)"', words))), "other0"]
     for _ in range(count):

@@ -30,7 +30,7 @@ def test_ports_of_a_protocol_without_ports_open_nothing_that_is_proven(
 ) -> None:
     """Writers may not agree with the proof on the slip: the proof reads ports as ports."""
     plan = plan_with(tmp_path, "lab-roce", f"flows:\n  - {{name: ssh, protocol: {protocol}, ports: [22]}}\n")
-    found = [str(each) for each in proof(plan).counterexamples]
+    found = [str(example) for example in proof(plan).counterexamples]
     assert found
     assert any("no flow allows it" in each for each in found), found
 

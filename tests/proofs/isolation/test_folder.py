@@ -48,18 +48,22 @@ BY_MATRIX = frozenset(
 
 @pytest.mark.parametrize("name", ["lab-roce", "lab-sonic", "lab-ib", "rsc", "rsc-phase1"])
 def test_nothing_is_refuted_in_what_is_rendered_and_nothing_is_called_proven(name: str) -> None:
-    found = verdict(tree(name, *one_of_each(name), is_folder=True))
-    assert not found.counterexamples
-    assert not found.is_proven
-    assert found.unjudged == "not compared with a matrix"
-    assert {fact.name: fact.value for fact in found.facts}["switches whose lists were read"]
+    result = verdict(tree(name, *one_of_each(name), is_folder=True))
+    assert not result.counterexamples
+    assert not result.is_proven
+    assert result.unjudged == "not compared with a matrix"
+    assert {fact.name: fact.value for fact in result.facts}["switches whose lists were read"]
 
 
 def test_what_is_wrong_under_any_matrix_is_refuted_with_its_line() -> None:
     lines = []
     for case, (name, device, path, edit) in sorted((CASES | MORE).items()):
-        found = verdict(tree(name, device, edits={(device, path): edit}, is_folder=True)).counterexamples
-        told = re.sub(r":\d+: ", ":N: ", re.sub(r"line \d+", "line N", str(found[0])), count=1) if found else "unjudged"
+        counterexamples = verdict(tree(name, device, edits={(device, path): edit}, is_folder=True)).counterexamples
+        told = (
+            re.sub(r":\d+: ", ":N: ", re.sub(r"line \d+", "line N", str(counterexamples[0])), count=1)
+            if counterexamples
+            else "unjudged"
+        )
         assert (told == "unjudged") is (case in BY_MATRIX), f"{case}: {told}"
         lines.append(f"{case}:\n  {told}\n")
     assert_golden("isolation/folder.txt", "\n".join(lines).encode())
@@ -68,6 +72,6 @@ def test_what_is_wrong_under_any_matrix_is_refuted_with_its_line() -> None:
 def test_a_node_without_a_filter_is_refuted_where_others_have_one() -> None:
     other = "gpu-p00r00n1"
     files = (*artifacts_of("lab-roce", GPU), *(a for a in artifacts_of("lab-roce", other) if a.path != NFT))
-    (found,) = verdict(tree_of("lab-roce", files)).counterexamples
+    (example,) = verdict(tree_of("lab-roce", files)).counterexamples
     message = "there is no filter: the node accepts and sends everything that its port passes"
-    assert str(found) == f"{other}:/{NFT}: {message}"
+    assert str(example) == f"{other}:/{NFT}: {message}"

@@ -49,8 +49,10 @@ def prove_what_is_accepted(counts: Counter[str], data: Data) -> None:
         return
     counts["accepted"] += 1
     declaration = Declaration(plan)
-    found = ISOLATION.run(tree_of(plan.name, Rendering(plan).of_kinds(KINDS), declaration))
-    assert not [text for each in found.counterexamples if not any(word in (text := str(each)) for word in NOT_ASKED)]
+    result = ISOLATION.run(tree_of(plan.name, Rendering(plan).of_kinds(KINDS), declaration))
+    assert not [
+        text for example in result.counterexamples if not any(word in (text := str(example)) for word in NOT_ASKED)
+    ]
     assert declaration.isolation is not None
     counts["packets"] += judged_by_hand(plan, declaration.isolation)
 
@@ -110,20 +112,20 @@ class Plainly:
         plain = self.fabrics[fabric]["technology"] == "ethernet"
         if self.covers(other, fabric):
             return end.fabric == fabric or (plain and not end.fabric)
-        return plain and not any(self.covers(mine, each) and self.covers(other, each) for each in self.fabrics)
+        return plain and not any(self.covers(mine, fabric) and self.covers(other, fabric) for fabric in self.fabrics)
 
     def passes(self, sender: End, target: End, protocol: str, port: int) -> bool:
         """Whether a sender may send a first packet into its fabric; it may be an answer to whatever keeps no state."""
         for flow in self.flows:
             ranges = [tuple(int(part) for part in str(item).split("-")) for item in flow.get("ports", ())]
-            is_rdma = flow["protocol"] == "udp" and {port for each in ranges for port in each} == {4791}
+            is_rdma = flow["protocol"] == "udp" and {port for range_ in ranges for port in range_} == {4791}
             if is_rdma and self.fabrics[sender.fabric]["technology"] != "roce":
                 continue
             for mine, other, reply in ((flow["from"], flow["to"], False), (flow["to"], flow["from"], True)):
                 named = FROM if reply else port
                 fits = flow["protocol"] == "any" or (
                     flow["protocol"] == protocol
-                    and (not ranges or any(each[0] <= named <= each[-1] for each in ranges))
+                    and (not ranges or any(range_[0] <= named <= range_[-1] for range_ in ranges))
                     and (not reply or (protocol == "udp" and not is_rdma))
                 )
                 zone, far = self.zones[mine], self.zones[other]
@@ -169,7 +171,7 @@ def ends(plan: Plan) -> list[End]:
 def outside() -> list[End]:
     """The first address of every prefix that zones are made of, and one of nobody's."""
     networks = [ip_network(text) for text in (*PREFIXES, "192.0.2.9/32", "2001:db8:ffff::9/128")]
-    return [End(int(each.network_address), each.version) for each in networks]
+    return [End(int(network.network_address), network.version) for network in networks]
 
 
 def first_behind(declared: DeclaredIsolation, senders: list[End]) -> Iterator[End]:

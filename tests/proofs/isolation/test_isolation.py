@@ -35,15 +35,17 @@ def replaced(one: str, other: str) -> Edit:
 
 def told(name: str, device: str, path: str, edit: Edit) -> list[str]:
     """The counterexamples after an edit, with N for line numbers, which move with whatever else is rendered."""
-    found = verdict(tree(name, device, edits={(device, path): edit})).counterexamples
-    return [re.sub(r"line \d+", "line N", re.sub(r":\d+: ", ":N: ", str(each), count=1)) for each in found]
+    counterexamples = verdict(tree(name, device, edits={(device, path): edit})).counterexamples
+    return [
+        re.sub(r"line \d+", "line N", re.sub(r":\d+: ", ":N: ", str(example), count=1)) for example in counterexamples
+    ]
 
 
 @pytest.mark.parametrize("name", ["lab-roce", "lab-border", "lab-sonic", "lab-ib", "rsc", "rsc-phase1"])
 def test_what_is_rendered_is_proven(name: str) -> None:
-    found = verdict(tree(name, *one_of_each(name)))
-    assert not found.counterexamples
-    facts = {fact.name: fact.value for fact in found.facts}
+    result = verdict(tree(name, *one_of_each(name)))
+    assert not result.counterexamples
+    facts = {fact.name: fact.value for fact in result.facts}
     assert facts["pairs of zones without, closed"]
     assert facts["nodes with a filter"]
     assert facts["switches with a filter"]
@@ -223,8 +225,8 @@ def test_switches_that_differ_in_their_prefix_alone_are_still_told_apart() -> No
     devices = ("rtsw-p00r00", "rtsw-p00r01")
     first, second = "fd00:1ab:b::/64", "fd00:1ab:b:1::/64"
     changed = {("rtsw-p00r01", AGENT): lambda text: text.replace(f'"srcIp": "{second}"', f'"srcIp": "{first}"')}
-    found = verdict(tree("lab-roce", *devices, edits=changed))
-    assert {each.device for each in found.counterexamples} == {"rtsw-p00r01"}
+    result = verdict(tree("lab-roce", *devices, edits=changed))
+    assert {example.device for example in result.counterexamples} == {"rtsw-p00r01"}
 
 
 def test_nobody_is_in_two_states_at_once() -> None:
@@ -234,9 +236,9 @@ def test_nobody_is_in_two_states_at_once() -> None:
 
 
 def test_a_node_without_its_filter_is_refuted() -> None:
-    left = [each for each in artifacts_of("lab-roce", GPU) if each.path != NFT]
-    found = verdict(tree_of("lab-roce", left, declaration("lab-roce")))
-    assert [str(each) for each in found.counterexamples] == [
+    left = [artifact for artifact in artifacts_of("lab-roce", GPU) if artifact.path != NFT]
+    result = verdict(tree_of("lab-roce", left, declaration("lab-roce")))
+    assert [str(example) for example in result.counterexamples] == [
         (
             "gpu-p00r00n0:/etc/nftables.conf: there is no filter: "
             "the node accepts and sends everything that its port passes"

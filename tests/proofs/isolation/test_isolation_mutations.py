@@ -30,8 +30,8 @@ def _rules(text: str, pattern: str) -> list[re.Match[str]]:
 
 
 def _deleted(text: str, chosen: random.Random, pattern: str) -> str:
-    found = chosen.choice(_rules(text, pattern))
-    return text[: found.start()] + text[found.end() :]
+    choice = chosen.choice(_rules(text, pattern))
+    return text[: choice.start()] + text[choice.end() :]
 
 
 def _duplicated(text: str, chosen: random.Random, pattern: str) -> str:
@@ -50,16 +50,16 @@ def _moved(text: str, chosen: random.Random, pattern: str) -> str:
 
 def _swapped(text: str, chosen: random.Random, pattern: str, one: str, other: str) -> str:
     """Flips one word into another in one rule."""
-    found = chosen.choice([each for each in _rules(text, pattern) if one in each[0]])
-    return text[: found.start()] + found[0].replace(one, other, 1) + text[found.end() :]
+    choice = chosen.choice([each for each in _rules(text, pattern) if one in each[0]])
+    return text[: choice.start()] + choice[0].replace(one, other, 1) + text[choice.end() :]
 
 
 def _widened(text: str, chosen: random.Random, pattern: str) -> str:
     """Takes bits off the length of one prefix."""
     places = [
-        (found.start() + each.start(1), found.start() + each.end(1), int(each[1]))
+        (found.start() + match.start(1), found.start() + match.end(1), int(match[1]))
         for found in _rules(text, pattern)
-        for each in re.finditer(r"[0-9a-f.:]{4,}/(\d+)", found[0])
+        for match in re.finditer(r"[0-9a-f.:]{4,}/(\d+)", found[0])
     ]
     start, end, length = chosen.choice(places)
     return text[:start] + str(max(1, length - chosen.choice((1, 4, 8, 16)))) + text[end:]
@@ -68,9 +68,9 @@ def _widened(text: str, chosen: random.Random, pattern: str) -> str:
 def _ported(text: str, chosen: random.Random, pattern: str) -> str:
     """Changes one port."""
     places = [
-        (found.start() + each.start(1), found.start() + each.end(1), int(each[1]))
+        (found.start() + match.start(1), found.start() + match.end(1), int(match[1]))
         for found in _rules(text, pattern)
-        for each in re.finditer(r'(?:dport \{ |eq |L4_\w+": "|"l4\w+": |range \d+ )(\d+)', found[0])
+        for match in re.finditer(r'(?:dport \{ |eq |L4_\w+": "|"l4\w+": |range \d+ )(\d+)', found[0])
     ]
     if not places:
         return text
@@ -82,8 +82,8 @@ def _replaced(text: str, chosen: random.Random, one: str, other: str) -> str:
     places = list(re.finditer(one, text, re.M))
     if not places:
         return text
-    found = chosen.choice(places)
-    return text[: found.start()] + found.expand(other) + text[found.end() :]
+    choice = chosen.choice(places)
+    return text[: choice.start()] + choice.expand(other) + text[choice.end() :]
 
 
 def _all(pattern: str, *more: Mutation) -> tuple[Mutation, ...]:
@@ -141,8 +141,8 @@ def _deciders(path: str, text: str) -> Iterator[Decider]:
     elif path == SONIC:
         ports, ask = ["Ethernet0", "Ethernet8"], oracle.sonic
     else:
-        found = re.search(r'"name": "([\w/]+)", "description": "to (?:gpu|dgx|st|svc)', text)
-        ports, ask = [found[1]] if found else [], oracle.fboss
+        match = re.search(r'"name": "([\w/]+)", "description": "to (?:gpu|dgx|st|svc)', text)
+        ports, ask = [match[1]] if match else [], oracle.fboss
     for port in (*ports[:3], *ports[-1:]):
         yield lambda given, packet, port=port, ask=ask: ask(given, port, packet)  # type: ignore[misc]  # as above
 

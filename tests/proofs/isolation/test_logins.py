@@ -95,9 +95,9 @@ UNKNOWN: dict[str, tuple[str, Edit]] = {
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_a_line_that_nobody_knows_leaves_isolation_not_proven(name: str) -> None:
     path, edit = UNKNOWN[name]
-    found = judged(path, edit)
-    assert not found.is_proven
-    assert f"no reader knows {SWITCH[path][1]}:/{path}:" in found.unjudged
+    result = judged(path, edit)
+    assert not result.is_proven
+    assert f"no reader knows {SWITCH[path][1]}:/{path}:" in result.unjudged
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_an_account_that_the_spec_adds_by_hand_is_planned(tmp_path: Path) -> Non
     reason: "a test"
 """
     plan = plan_with(tmp_path, "lab-roce", overlay)
-    own = [each for each in Rendering(plan).of_device("ctsw-p00-00") if each.kind in KINDS]
+    own = [artifact for artifact in Rendering(plan).of_device("ctsw-p00-00") if artifact.kind in KINDS]
     assert "username script" in next(each.content.decode() for each in own if each.path == EOS)
     assert not ISOLATION.run(tree_of("lab-roce", own, Declaration(plan))).counterexamples
     assert ISOLATION.run(tree_of("lab-roce", own, declaration("lab-roce"))).counterexamples
@@ -152,7 +152,7 @@ def test_an_eos_account_that_may_only_read_changes_a_switch_where_no_line_asks_f
         "PROTOCOL", "radius" if methods == "local" else "tacacs"
     )
     plan = plan_with(tmp_path, "lab-roce", overlay)
-    own = {each.path: each for each in Rendering(plan).of_device("ctsw-p00-00") if each.kind in KINDS}
+    own = {artifact.path: artifact for artifact in Rendering(plan).of_device("ctsw-p00-00") if artifact.kind in KINDS}
     text = own[EOS].content.decode()
     line = f"aaa authorization commands all default {methods}\n"
     assert line in text
@@ -162,18 +162,18 @@ def test_an_eos_account_that_may_only_read_changes_a_switch_where_no_line_asks_f
             for each in own.values()
         ]
         verdict = ISOLATION.run(tree_of(plan.spec.name, files, Declaration(plan)))
-        found = [each for each in verdict.counterexamples if "watcher" in each.message]
-        assert len(found) == faults, found
+        examples = [example for example in verdict.counterexamples if "watcher" in example.message]
+        assert len(examples) == faults, examples
 
 
 def test_logins_by_radius_are_read_to_the_end(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-roce", "site:\n  aaa: {protocol: radius, secret: radius-key}\n")
     files = [item for item in Rendering(plan).of_device(SWITCH[PAM][1]) if item.kind in KINDS]
-    found = ISOLATION.run(tree_of(plan.name, files, Declaration(plan)))
-    assert not [place for place in found.unread if place.unread.file == PAM]
+    result = ISOLATION.run(tree_of(plan.name, files, Declaration(plan)))
+    assert not [place for place in result.unread if place.unread.file == PAM]
     (pam,) = (item for item in files if item.path == PAM)
     other = replace(pam, source=pam.content.replace(b"pam_radius_auth.so", b"pam_permit.so", 1))
-    found = ISOLATION.run(tree_of(plan.name, [other if item is pam else item for item in files], Declaration(plan)))
-    assert [place.unread.text for place in found.unread if place.unread.file == PAM] == [
+    result = ISOLATION.run(tree_of(plan.name, [other if item is pam else item for item in files], Declaration(plan)))
+    assert [place.unread.text for place in result.unread if place.unread.file == PAM] == [
         "auth       sufficient   pam_permit.so"
     ]

@@ -79,9 +79,9 @@ def verdict(system: str, edit: Edit = lambda text: text, version: int = 4, *, is
 @pytest.mark.parametrize("version", [4, 6])
 @pytest.mark.parametrize("system", MODELS)
 def test_what_is_rendered_is_proven(system: str, version: int) -> None:
-    found = verdict(system, version=version)
-    assert not found.counterexamples
-    facts = {fact.name: fact.value for fact in found.facts}
+    result = verdict(system, version=version)
+    assert not result.counterexamples
+    facts = {fact.name: fact.value for fact in result.facts}
     assert facts["switches with a filter"] == 1
     assert not verdict(system, version=version, is_folder=True).counterexamples
 
@@ -205,9 +205,9 @@ OPENED: dict[str, tuple[str, Edit]] = {
 def test_what_opens_the_switch_is_told_at_its_line(name: str) -> None:
     system, edit = OPENED[name]
     assert edit(artifact(system).content.decode()) != artifact(system).content.decode()
-    found = verdict(system, edit).counterexamples
-    assert found
-    assert all(each.line > 0 for each in found)
+    counterexamples = verdict(system, edit).counterexamples
+    assert counterexamples
+    assert all(example.line > 0 for example in counterexamples)
 
 
 UNKNOWN: dict[str, tuple[str, Edit, str]] = {
@@ -235,17 +235,20 @@ def test_a_line_that_nobody_knows_leaves_claims_not_proven(name: str) -> None:
     changed = Artifact(before.device, before.path, edit(before.content.decode()).encode(), before.kind)
     for check in CHECKS:
         if check.name == "isolation" or (check.name == "ib-managers" and ("subnet" in name or "manager" in name)):
-            found = check.run(tree_of("managed", [changed], Declaration(plan(system))))
-            assert "no reader knows leaf-00:/" in found.unjudged, check.name
-            assert text in found.unjudged
+            result = check.run(tree_of("managed", [changed], Declaration(plan(system))))
+            assert "no reader knows leaf-00:/" in result.unjudged, check.name
+            assert text in result.unjudged
 
 
 def test_each_edit_is_told_with_its_line_and_packet() -> None:
     lines = []
     for name, (system, edit) in CASES.items():
-        found = verdict(system, edit).counterexamples
-        assert found, name
-        lines += [f"{name}:", *(f"  {re.sub(r':[0-9]+: ', ':N: ', str(each), count=1)}" for each in found[:2])]
+        counterexamples = verdict(system, edit).counterexamples
+        assert counterexamples, name
+        lines += [
+            f"{name}:",
+            *(f"  {re.sub(r':[0-9]+: ', ':N: ', str(example), count=1)}" for example in counterexamples[:2]),
+        ]
     assert_golden("isolation/managed-switches", "\n".join([*lines, ""]).encode())
 
 
@@ -262,9 +265,9 @@ def test_each_edit_is_told_with_its_line_and_packet() -> None:
     ],
 )
 def test_text_that_is_not_understood_leaves_the_claim_not_proven(system: str, edit: Edit) -> None:
-    found = verdict(system, edit)
-    assert not found.is_proven
-    assert re.search(r"leaf-00:/\S+:\d+: ", found.unjudged), found.unjudged
+    result = verdict(system, edit)
+    assert not result.is_proven
+    assert re.search(r"leaf-00:/\S+:\d+: ", result.unjudged), result.unjudged
 
 
 def _mlnxos(text: str, packet: Packet) -> bool:
@@ -282,8 +285,8 @@ def _mlnxos(text: str, packet: Packet) -> bool:
 
 def _takes(line: str, packet: Packet) -> bool:
     def named(pattern: str) -> str | None:
-        found = re.search(rf" {pattern}(?: |$)", line)
-        return found[1] if found else None
+        match = re.search(rf" {pattern}(?: |$)", line)
+        return match[1] if match else None
 
     source = re.search(r"source-addr (\S+) (/\d+)", line)
     number = {"tcp": 6, "udp": 17, "icmp": 1, "icmpv6": 58}.get(named(r"protocol (\S+)") or "")

@@ -64,8 +64,8 @@ FAULTS: dict[str, Edit] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_told_at_its_line(fault: str) -> None:
-    found = judged(tree(SPEC, LEAF, edits={(LEAF, PATH): FAULTS[fault]}))
-    (first, *_) = found.counterexamples
+    result = judged(tree(SPEC, LEAF, edits={(LEAF, PATH): FAULTS[fault]}))
+    (first, *_) = result.counterexamples
     assert (first.device, first.file) == (LEAF, PATH)
     assert first.line > 0
 
@@ -73,10 +73,10 @@ def test_a_fault_is_told_at_its_line(fault: str) -> None:
 def test_what_nobody_knows_leaves_the_claims_that_it_could_touch_unproven() -> None:
     line = text_of(SPEC, LEAF, PATH).split("\n").index("      ssh-server:") + 1
     unknown = put(r"^      ssh-server:\n", "      ssh-server:\n        trusted-ca-keys: {}\n")
-    found = judged(tree(SPEC, LEAF, edits={(LEAF, PATH): unknown}))
-    assert not found.counterexamples
-    assert f"{LEAF}:/{PATH}:{line + 1}:" in found.word
-    assert "trusted-ca-keys" in found.word
+    result = judged(tree(SPEC, LEAF, edits={(LEAF, PATH): unknown}))
+    assert not result.counterexamples
+    assert f"{LEAF}:/{PATH}:{line + 1}:" in result.word
+    assert "trusted-ca-keys" in result.word
     anywhere = judged(
         tree(SPEC, LEAF, edits={(LEAF, PATH): put(r"^      ssh-server:\n", "      wjh: {}\n      ssh-server:\n")})
     )
@@ -99,7 +99,7 @@ def test_adaptive_routing_that_no_spec_asks_for_is_a_value_that_no_proof_lets_di
     enabled = put(r"^    router:\n", "    router:\n      adaptive-routing:\n        enable: on\n")(text)
     keys = [*by_keys(compare_nvue)(text, enabled)]
     assert keys
-    assert not any(READER.values[PATH].may_differ(each) for each in keys)
+    assert not any(READER.values[PATH].may_differ(key) for key in keys)
 
 
 def test_it_is_said_that_no_bound_of_a_chip_is_known() -> None:

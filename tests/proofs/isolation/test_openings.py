@@ -238,11 +238,11 @@ BY_PLAN = re.compile(
 @pytest.mark.parametrize("case", CASES)
 def test_every_way_beside_the_lists_is_named(case: str) -> None:
     name, device, path, edit = CASES[case]
-    before = {str(each) for each in verdict(tree(name, device)).counterexamples}
-    found = verdict(tree(name, device, edits={(device, path): edit})).counterexamples
-    told = [each for each in found if str(each) not in before]
-    assert told
-    assert (told[0].device, told[0].file) == (device, path)
+    before = {str(example) for example in verdict(tree(name, device)).counterexamples}
+    counterexamples = verdict(tree(name, device, edits={(device, path): edit})).counterexamples
+    examples = [example for example in counterexamples if str(example) not in before]
+    assert examples
+    assert (examples[0].device, examples[0].file) == (device, path)
     alone = verdict(tree(name, device, edits={(device, path): edit}, is_folder=True)).counterexamples
     assert bool(alone) is (BY_PLAN.search(case) is None)
 
@@ -254,8 +254,8 @@ def test_files_of_a_system_are_judged_on_devices_that_do_not_have_all_of_them() 
         "etc/pam.d/sshd": "auth required pam_radius.so server=192.0.2.9\n",
     }
     files = {("gpu-x", path): RenderedFile("gpu-x", path, "", partial(str, text)) for path, text in texts.items()}
-    found = verdict(replace(whole, files={**whole.files, **files})).counterexamples
-    assert {example.file for example in found if example.device == "gpu-x"} == texts.keys()
+    counterexamples = verdict(replace(whole, files={**whole.files, **files})).counterexamples
+    assert {example.file for example in counterexamples if example.device == "gpu-x"} == texts.keys()
 
 
 def test_a_session_is_found_however_its_file_is_written() -> None:
@@ -264,15 +264,15 @@ def test_a_session_is_found_however_its_file_is_written() -> None:
         stranger(document)
         return json.dumps(document, separators=(",", ":"))
 
-    found = verdict(tree("lab-roce", RTSW, edits={(RTSW, SESSIONS): compact})).counterexamples
-    assert any("a BGP session with 203.0.113.1" in each.message for each in found)
+    counterexamples = verdict(tree("lab-roce", RTSW, edits={(RTSW, SESSIONS): compact})).counterexamples
+    assert any("a BGP session with 203.0.113.1" in example.message for example in counterexamples)
 
 
 def test_each_is_told_word_for_word() -> None:
     lines = []
     for case, (name, device, path, edit) in CASES.items():
-        found = verdict(tree(name, device, edits={(device, path): edit})).counterexamples
-        told = sorted({re.sub(r":\d+: ", ":N: ", str(each), count=1) for each in found})
+        counterexamples = verdict(tree(name, device, edits={(device, path): edit})).counterexamples
+        told = sorted({re.sub(r":\d+: ", ":N: ", str(example), count=1) for example in counterexamples})
         lines += [f"{case}:", *(f"  {each}" for each in told[:2]), ""]
     assert_golden("isolation/openings.txt", "\n".join(lines).encode())
 
@@ -298,10 +298,10 @@ def feature(name: str, state: str) -> Edit:
     ],
 )
 def test_what_no_reader_knows_is_said_and_not_judged(name: str, path: str, edit: Edit, what: str) -> None:
-    found = verdict(tree(name, RTSW, edits={(RTSW, path): edit}))
-    assert not found.counterexamples
-    assert not found.is_settled
-    assert re.search(rf'no reader knows {RTSW}:/{path}:\d+: "{what}"$', found.unjudged)
+    result = verdict(tree(name, RTSW, edits={(RTSW, path): edit}))
+    assert not result.counterexamples
+    assert not result.is_settled
+    assert re.search(rf'no reader knows {RTSW}:/{path}:\d+: "{what}"$', result.unjudged)
 
 
 def test_a_table_of_sonic_on_a_vlan_is_refused() -> None:
@@ -311,7 +311,9 @@ def test_a_table_of_sonic_on_a_vlan_is_refused() -> None:
     assert "only front ports are read" in left_open(answer, "rtsw-p00r00")
 
 
-SPINE_TEXT = next(each.content.decode() for each in artifacts_of("lab-roce", "ctsw-p00-00") if each.path == EOS)
+SPINE_TEXT = next(
+    artifact.content.decode() for artifact in artifacts_of("lab-roce", "ctsw-p00-00") if artifact.path == EOS
+)
 
 
 def test_lengths_that_no_prefix_has_are_refused() -> None:
@@ -345,5 +347,5 @@ def test_a_list_without_an_entry_is_not_proven() -> None:
 def test_words_that_eos_does_not_have_are_unread(old: str, new: str) -> None:
     text = SPINE_TEXT
     assert old in text
-    assert any(new in each.text for each in unread(text.replace(old, new)))
+    assert any(new in unread_part.text for unread_part in unread(text.replace(old, new)))
     assert not unread(text)

@@ -46,13 +46,13 @@ def shared(overlay: str = APART) -> Plan:
 def verdict(path: str = "", edit: Edit = lambda text: text, *, removed: str = "") -> Verdict:
     plan = shared()
     made = [
-        Artifact(each.device, each.path, edit(each.content.decode()).encode(), each.kind)
-        if (each.device, each.path) == (MANAGER, path)
-        else each
+        Artifact(artifact.device, artifact.path, edit(artifact.content.decode()).encode(), artifact.kind)
+        if (artifact.device, artifact.path) == (MANAGER, path)
+        else artifact
         for device in plan.devices
         if opensm.applies(plan, device)
-        for each in opensm.render(plan, device)
-        if (each.device, each.path) != (MANAGER, removed)
+        for artifact in opensm.render(plan, device)
+        if (artifact.device, artifact.path) != (MANAGER, removed)
     ]
     return ISOLATION.run(tree_of("shared", made, Declaration(plan)))
 
@@ -71,13 +71,13 @@ def without_default(text: str) -> str:
 
 
 def test_what_is_rendered_is_proven_for_both_managers() -> None:
-    found = verdict()
-    assert not found.counterexamples
-    facts = {fact.name: fact.value for fact in found.facts}
+    result = verdict()
+    assert not result.counterexamples
+    facts = {fact.name: fact.value for fact in result.facts}
     assert facts["InfiniBand ports in partitions"] == 128 + 4 + 2
     assert facts["pairs of zones over InfiniBand"] == 9  # compute, storage and services, each with each
     plan = shared(WITH_UFM)
-    made = [each for host in plan.devices if ufm.applies(plan, host) for each in ufm.render(plan, host)]
+    made = [artifact for host in plan.devices if ufm.applies(plan, host) for artifact in ufm.render(plan, host)]
     assert not ISOLATION.run(tree_of("ufm", made, Declaration(plan))).counterexamples
 
 
@@ -114,7 +114,7 @@ def test_each_edit_names_two_ports_their_zones_and_the_line() -> None:
     lines = []
     for name, found in cases.items():
         assert found.counterexamples, name
-        told = [re.sub(r":\d+: ", ":N: ", str(each), count=1) for each in found.counterexamples]
+        told = [re.sub(r":\d+: ", ":N: ", str(example), count=1) for example in found.counterexamples]
         lines += [f"{name}:", *(f"  {each}" for each in told)]
     assert_golden("isolation/partition-pairs", "\n".join([*lines, ""]).encode())
 

@@ -29,12 +29,12 @@ flows:
 def judged(plan: Plan, place: tuple[str, str] = ("", ""), old: str = "", new: str = "") -> Verdict:
     check = next(check for check in CHECKS if check.name == "isolation")
     made = []
-    for each in Rendering(plan).of_kinds(check.kinds | frozenset().union(*(reader.kinds for reader in READERS))):
-        text = each.content
-        if (each.device, each.path) == place:
+    for artifact in Rendering(plan).of_kinds(check.kinds | frozenset().union(*(reader.kinds for reader in READERS))):
+        text = artifact.content
+        if (artifact.device, artifact.path) == place:
             assert old.encode() in text, "the edit changes nothing"
             text = text.replace(old.encode(), new.encode())
-        made.append(Artifact(each.device, each.path, text, each.kind))
+        made.append(Artifact(artifact.device, artifact.path, text, artifact.kind))
     return check.run(tree_of(plan.name, made, Declaration(plan)))
 
 
@@ -47,9 +47,9 @@ def test_a_boot_server_answers_relays_through_its_rack_switch() -> None:
     """In lab-ib nodes and services share rack switches: their gateways are in no zone, and ask all the same."""
     plan = plan_of("lab-ib")
     text = next(
-        each.content.decode()
-        for each in Rendering(plan).of_kinds(frozenset().union(*(reader.kinds for reader in READERS)))
-        if (each.device, each.path) == ("rsw-00", "etc/coop/agent.conf")
+        artifact.content.decode()
+        for artifact in Rendering(plan).of_kinds(frozenset().union(*(reader.kinds for reader in READERS)))
+        if (artifact.device, artifact.path) == ("rsw-00", "etc/coop/agent.conf")
     )
     assert len(gateways(plan)) == 2
     for gateway in gateways(plan):
@@ -60,24 +60,24 @@ def test_a_boot_server_answers_relays_through_its_rack_switch() -> None:
 def test_a_switch_that_drops_the_answers_is_refuted() -> None:
     plan = plan_of("lab-ib")
     gateway = gateways(plan)[1]
-    found = judged(
+    result = judged(
         plan, ("rsw-00", "etc/coop/agent.conf"), f'"dstIp": "{gateway}/32", "l4SrcPort": 67', '"l4SrcPort": 68'
     )
-    assert found.counterexamples
+    assert result.counterexamples
 
 
 def test_a_boot_server_with_an_image_takes_requests_of_relays(tmp_path: Path) -> None:
     plan = plan_with(tmp_path, "lab-ib", IMAGED)
     server = next(device.name for device in plan.devices if device.node_group == "services")
     rules = next(
-        each.content.decode()
-        for each in Rendering(plan).of_kinds(frozenset({"nftables"}))
-        if (each.device, each.path) == (server, "etc/nftables.conf")
+        artifact.content.decode()
+        for artifact in Rendering(plan).of_kinds(frozenset({"nftables"}))
+        if (artifact.device, artifact.path) == (server, "etc/nftables.conf")
     )
     assert "ip saddr @relays_v4 udp dport { 67 } counter accept" in rules
     for gateway in gateways(plan):
         assert f"{gateway}/32," in rules
-    assert not [each for each in judged(plan).counterexamples if each.device == server]
+    assert not [example for example in judged(plan).counterexamples if example.device == server]
     refuted = judged(plan, (server, "etc/nftables.conf"), "udp dport { 67 }", "udp dport { 68 }").counterexamples
     assert [each for each in refuted if each.device == server]
 
@@ -90,9 +90,9 @@ def test_relays_that_ask_from_their_loopback_are_let_in_and_answered(tmp_path: P
     assert len(relays) == 4
     assert all(relay.startswith("fd00:2ab:f:ffff::") for relay in relays)
     rules = next(
-        each.content.decode()
-        for each in Rendering(plan).of_kinds(frozenset({"nftables"}))
-        if (each.device, each.path) == (server, "etc/nftables.conf")
+        artifact.content.decode()
+        for artifact in Rendering(plan).of_kinds(frozenset({"nftables"}))
+        if (artifact.device, artifact.path) == (server, "etc/nftables.conf")
     )
     assert all(f"{relay}/128," in rules for relay in relays)
     assert not judged(plan).counterexamples

@@ -193,8 +193,8 @@ def test_more_entries_than_the_chip_takes_are_refuted() -> None:
         assert entry is not None
         return text.replace(entry[0], ", ".join([entry[0]] * 300), 1)
 
-    found = verdict(tree("lab-roce", EDGE, edits={(EDGE, AGENT): doubled}))
-    assert "table flows has 310 entries, and the chip takes 256 in one" in str(found.counterexamples[0])
+    result = verdict(tree("lab-roce", EDGE, edits={(EDGE, AGENT): doubled}))
+    assert "table flows has 310 entries, and the chip takes 256 in one" in str(result.counterexamples[0])
 
 
 def test_a_cluster_with_many_permits_has_them_in_several_tables() -> None:
@@ -240,6 +240,6 @@ def test_a_file_of_another_system_hides_no_service() -> None:
     alone = tree("lab-sonic", RSW, EDGE, edits={(RSW, EOS): edit})
     other = replace(alone.files[EDGE, SONIC], device=RSW)
     both = replace(alone, files={**alone.files, (RSW, SONIC): other})
-    wanted = {each for each in ISOLATION.run(alone).counterexamples if each.device == RSW}
+    wanted = {example for example in ISOLATION.run(alone).counterexamples if example.device == RSW}
     assert wanted
     assert wanted <= set(ISOLATION.run(both).counterexamples)
