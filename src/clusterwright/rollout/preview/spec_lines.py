@@ -25,7 +25,7 @@ class SpecChange:
 
 def spec_changes(before: Document, after: Document) -> tuple[SpecChange, ...]:
     """Changed values in the order of ``after``; items of lists are matched by their names."""
-    return tuple(_Comparison(before, after).values(_Side((), before.data), _Side((), after.data)))
+    return tuple(_SpecComparison(before, after).values(_Side((), before.data), _Side((), after.data)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class _Side:
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
+class _SpecComparison:
     before: Document
     after: Document
 
