@@ -13,7 +13,7 @@ from clusterwright.cli.main import cli
 from clusterwright.deploy.pulumi.cache import TargetLayer, recall, remember
 from clusterwright.deploy.pulumi.rendering import Source, make_manifests
 from clusterwright.deploy.pulumi.units import choose, cut
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 from clusterwright.plan.build import build_plan
 from clusterwright.rules.engine import load_sound
 from clusterwright.spec.text.source import noting_reads
@@ -82,7 +82,7 @@ def test_a_list_of_cables_is_taken_and_what_moves_is_said(
 def test_a_stack_is_rendered_anew_once_the_file_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = write(data_of("lab-roce"), tmp_path / "cluster.yaml")
-    target = Chosen("directory", tmp_path / "out", None)
+    target = TargetSettings("directory", tmp_path / "out", None)
     question = TargetLayer(path, "pod0", target)
     with noting_reads() as read:
         plan = build_plan(load_sound(path))

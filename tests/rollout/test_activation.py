@@ -11,19 +11,19 @@ import pytest
 from tests.plans import plan_of
 
 from clusterwright.deploy.pulumi.units import cut
-from clusterwright.deploy.targets import ANSIBLE, DIRECTORY, Chosen
+from clusterwright.deploy.targets import ANSIBLE, DIRECTORY, TargetSettings
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Plan
 from clusterwright.rollout.activation import require_activation
 
 
-def target(folder: Path, *devices: str, **more: Any) -> Chosen:
+def target(folder: Path, *devices: str, **more: Any) -> TargetSettings:
     for name in ("key", "hosts"):
         (folder / name).touch()
     access = {"private_key": "key", "known_hosts": "hosts", "user": "root", **more}
     access["addresses"] = dict.fromkeys(devices, "10.0.0.1")
     (folder / "access.yaml").write_text(json.dumps(access))
-    return Chosen(ANSIBLE, folder / "up", folder / "access.yaml")
+    return TargetSettings(ANSIBLE, folder / "up", folder / "access.yaml")
 
 
 def first(plan: Plan, system: str) -> str:
@@ -52,4 +52,4 @@ def test_steps_of_the_site_nodes_and_a_directory_are_none_to_refuse(tmp_path: Pa
     own = [{"name": "site", "files": ["mnt/flash/*"], "activate": [["site-apply"]]}]
     require_activation(plan, target(tmp_path, name, switch_overs=own), cut(plan))
     require_activation(plan, target(tmp_path, "gpu-p00r00n0", first(plan, "fboss")), cut(plan))
-    require_activation(plan, Chosen(DIRECTORY, tmp_path / "up"), cut(plan))
+    require_activation(plan, TargetSettings(DIRECTORY, tmp_path / "up"), cut(plan))

@@ -11,8 +11,8 @@ import pytest
 
 from clusterwright.deploy.pulumi.automation import Engine, Ran
 from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
-from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.manifest import Manifest, ManifestUnit
+from clusterwright.deploy.pulumi.recorded_stack import RecordedStack
 from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
@@ -81,8 +81,8 @@ class Recorder:
     def refused(self) -> frozenset[str]:
         return self.refuse if self.times > 0 else frozenset()
 
-    def given(self, stack: Stack) -> Given:
-        return Given(self.trees, {name: "failed, full disk" for name in self.refuse if name not in self.trees})
+    def given(self, stack: Stack) -> RecordedStack:
+        return RecordedStack(self.trees, {name: "failed, full disk" for name in self.refuse if name not in self.trees})
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def execute(
 ) -> tuple[Result, list[Event]]:
     stack = stack_of("pod0", RACKS)
     waves = tuple(wave_of(rack) for rack in RACKS)
-    given = {stack.name: Given({}, {})}
+    given = {stack.name: RecordedStack({}, {})}
     begins = rollout or UnderWay("first", "m", (stack.name,), waves)
     prepared = Prepared((stack,), {stack.name: manifest_of(stack)}, given, {}, (), begins)
     told: list[Event] = []

@@ -78,12 +78,12 @@ def test_a_change_that_was_taken_back_before_the_boot_owes_nothing(
 
 
 def test_an_answer_that_is_none_is_told() -> None:
-    class Asked:
+    class GateSummary:
         def run(self, questions: dict[str, object]) -> dict[str, CommandResult | Unreachable]:
             answers = (CommandResult(0, "12\n34\n", ""), CommandResult(1, "", "sed: denied"), Unreachable("no route"))
             return dict(zip(questions, answers, strict=True))
 
-    assert last_boots(cast("Devices", Asked()), ["a", "b", "c"]) == {
+    assert last_boots(cast("Devices", GateSummary()), ["a", "b", "c"]) == {
         "a": NodeBoot(12, 34),
         "b": "sed: denied",
         "c": "no route",

@@ -11,10 +11,10 @@ import pytest
 from tests.plans import plan_of, plan_with
 
 from clusterwright.deploy.pulumi.automation import Engine
-from clusterwright.deploy.pulumi.given import Given
+from clusterwright.deploy.pulumi.recorded_stack import RecordedStack
 from clusterwright.deploy.pulumi.units import Stack, choose, cut
 from clusterwright.deploy.store import Store
-from clusterwright.deploy.targets import TARGETS, Chosen
+from clusterwright.deploy.targets import TARGETS, TargetSettings
 from clusterwright.hosts.boot.served import built_files, is_for_boots
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
@@ -30,9 +30,9 @@ SYSCTL = "images:\n  - {name: training, sysctl: {vm.zone_reclaim_mode: 1}}\n"
 class State:
     """Stands where the engine stands."""
 
-    given: Mapping[str, Given]
+    given: Mapping[str, RecordedStack]
 
-    def all_given(self, stacks: Iterable[Stack]) -> dict[str, Given]:
+    def all_given(self, stacks: Iterable[Stack]) -> dict[str, RecordedStack]:
         return {stack.name: self.given[stack.name] for stack in stacks if stack.name in self.given}
 
 
@@ -40,8 +40,8 @@ class State:
 class Deployment:
     """The lab's services, of which a boot server holds what ``before`` gives it."""
 
-    target: Chosen
-    given: Mapping[str, Given]
+    target: TargetSettings
+    given: Mapping[str, RecordedStack]
 
     def prepare(self, plan: Plan) -> Prepared:
         stacks = choose(cut(plan), (LAYER,))
@@ -57,11 +57,11 @@ class Deployment:
 @pytest.fixture
 def deployed(tmp_path: Path) -> Deployment:
     before = plan_of("lab-roce")
-    target = Chosen(TARGETS[0], tmp_path / "up", None, None)
+    target = TargetSettings(TARGETS[0], tmp_path / "up", None, None)
     store = Store(target.root / "objects")
     (stack,) = choose(cut(before), (LAYER,))
     trees = {name: store.put_tree(Rendering(before).of_device(name)) for unit in stack.units for name in unit.devices}
-    return Deployment(target, {STACK: Given({name: digest for name, digest in trees.items() if digest}, {})})
+    return Deployment(target, {STACK: RecordedStack({name: digest for name, digest in trees.items() if digest}, {})})
 
 
 def test_a_server_keeps_what_nodes_boot_until_the_image_is_there(deployed: Deployment, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ import pytest
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.automation import Engine
-from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.manifest import Manifest, ManifestUnit
+from clusterwright.deploy.pulumi.recorded_stack import RecordedStack
 from clusterwright.deploy.pulumi.units import Stack, Unit
 from clusterwright.rollout.unchanged import unchanged
 
@@ -181,9 +181,9 @@ def test_an_edit_is_read_and_a_mistake_in_it_refused(site: Site) -> None:
 class Holding:
     """Stands for the engine: a state that says what was given."""
 
-    found: Given
+    found: RecordedStack
 
-    def given(self, stack: Stack) -> Given:
+    def given(self, stack: Stack) -> RecordedStack:
         assert stack == Stack("lab-pod0", "pod0", "p00", (Unit("p00r0", "rack", "p00", ("a", "b")),))
         return self.found
 
@@ -203,7 +203,7 @@ class Holding:
 def test_devices_hold_all_of_it_and_nothing_else(
     trees: Mapping[str, str], failed: Mapping[str, str], is_same: bool
 ) -> None:
-    found = unchanged([MANIFEST], cast("Engine", Holding(Given(trees, failed))))
+    found = unchanged([MANIFEST], cast("Engine", Holding(RecordedStack(trees, failed))))
     assert (found is not None) is is_same
 
 
@@ -211,7 +211,7 @@ def test_a_stack_without_devices_is_not_taken_for_deployed() -> None:
     empty = Manifest("lab", "lab-pod0", "pod0", "p00", ())
 
     class Nothing:
-        def given(self, _: Stack) -> Given:
-            return Given({}, {})
+        def given(self, _: Stack) -> RecordedStack:
+            return RecordedStack({}, {})
 
     assert unchanged([empty], cast("Engine", Nothing())) is None

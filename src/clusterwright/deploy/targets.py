@@ -35,7 +35,7 @@ _NOT_FOR_SSH = re.compile(r"[\s%$\"'\\]|" + _TEMPLATE.pattern)
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class TargetSettings:
     """A target with its settings: ``root`` is the deployment's folder, ``access`` the access file of Ansible.
 
     ``secrets`` is the file of the secrets' sources, ``stack`` the stack with secrets in its configuration.
@@ -75,7 +75,7 @@ class Chosen:
             settings["secrets"] = str(self.secrets.resolve())
         return settings
 
-    def of_stack(self, name: str) -> Chosen:
+    def of_stack(self, name: str) -> TargetSettings:
         """The target with the secrets in the configuration of the stack of this name."""
         from clusterwright.deploy.pulumi.project import pulumi_environment
         from clusterwright.deploy.secrets.sources import PulumiStack

@@ -21,7 +21,7 @@ from clusterwright.deploy.pulumi.rendering import make_manifests
 from clusterwright.deploy.pulumi.units import UPPER, Unit, choose, cut
 from clusterwright.deploy.secrets.sources import PulumiStack
 from clusterwright.deploy.store import Store
-from clusterwright.deploy.targets import DIRECTORY, Chosen
+from clusterwright.deploy.targets import DIRECTORY, TargetSettings
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Plan
 
@@ -61,7 +61,7 @@ class ClusterLayer(pulumi.ComponentResource):
     ) -> None:
         super().__init__("clusterwright:index:Layer", name, None, opts)
         access_file = Path(access).resolve() if access else None
-        chosen = Chosen(name=target, root=Path(root).resolve(), access=access_file)
+        chosen = TargetSettings(name=target, root=Path(root).resolve(), access=access_file)
         if secrets:
             stack = PulumiStack(Path.cwd(), pulumi.get_stack())
             chosen = replace(chosen, secrets=Path(secrets).resolve(), stack=stack)

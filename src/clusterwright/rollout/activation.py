@@ -8,14 +8,14 @@ from itertools import chain
 
 from clusterwright.and_more import and_more
 from clusterwright.deploy.pulumi.units import Stack
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 from clusterwright.facts.reader import Unsupported
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Plan
 from clusterwright.switches.registry import SYSTEMS
 
 
-def require_activation(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None:
+def require_activation(plan: Plan, target: TargetSettings, stacks: Iterable[Stack]) -> None:
     """Raises ClusterwrightError for switches receiving files over SSH without a step to apply them.
 
     Steps of the access file count as such.

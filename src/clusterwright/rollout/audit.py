@@ -24,7 +24,7 @@ from clusterwright.finding import ClusterwrightError
 from clusterwright.rollout.approval import Signature
 from clusterwright.rollout.execution import Result, WaveResult
 from clusterwright.rollout.gates.health import Checked
-from clusterwright.rollout.gates.selection import Asked, LeftOut
+from clusterwright.rollout.gates.selection import GateSummary, LeftOut
 from clusterwright.rollout.stack_change import StackChange
 from clusterwright.rollout.waves import Wave
 
@@ -71,7 +71,7 @@ class Approval:
     text: str
     waves: tuple[Wave, ...]
     answers: tuple[RecordedOverride, ...]
-    gates: tuple[Asked, ...] = ()
+    gates: tuple[GateSummary, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     only: tuple[str, ...] = ()
     kept: str = ""

@@ -18,8 +18,8 @@ from typing import Any
 from clusterwright.and_more import and_more
 from clusterwright.deploy.pulumi.automation import Engine, Ran
 from clusterwright.deploy.pulumi.events import Event, EventKind, Listener
-from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.order import drive_stacks
+from clusterwright.deploy.pulumi.recorded_stack import RecordedStack
 from clusterwright.deploy.pulumi.units import UPPER, Stack
 from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
@@ -300,7 +300,7 @@ def _without_tree(names: Sequence[str]) -> str:
     )
 
 
-def _took(name: str, trees: Mapping[str, str], given: Given) -> bool:
+def _took(name: str, trees: Mapping[str, str], given: RecordedStack) -> bool:
     return given.trees.get(name) == trees[name] and name not in given.failed
 
 

@@ -12,13 +12,13 @@ from functools import cached_property
 from itertools import chain
 
 from clusterwright.deploy.pulumi.automation import Engine
-from clusterwright.deploy.pulumi.given import Given
 from clusterwright.deploy.pulumi.manifest import Manifest, joint_digest
+from clusterwright.deploy.pulumi.recorded_stack import RecordedStack
 from clusterwright.deploy.pulumi.rendering import Source, make_manifests
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 from clusterwright.device_files.effect import Effect
 from clusterwright.finding import ClusterwrightError
 from clusterwright.plan.model import Plan
@@ -50,7 +50,7 @@ class Prepared:
 
     stacks: tuple[Stack, ...]
     manifests: Mapping[str, Manifest]
-    given: Mapping[str, Given]
+    given: Mapping[str, RecordedStack]
     effects: Mapping[str, Effect]
     removed: tuple[str, ...]
     rollout: UnderWay
@@ -114,7 +114,7 @@ class Prepared:
 def prepare_update(
     plan: Plan,
     policy: RolloutPolicy,
-    target: Chosen,
+    target: TargetSettings,
     *,
     engine: Engine,
     stacks: tuple[Stack, ...],
@@ -141,7 +141,7 @@ def prepare_update(
 def _prepared(
     plan: Plan,
     policy: RolloutPolicy,
-    target: Chosen,
+    target: TargetSettings,
     *,
     engine: Engine,
     stacks: tuple[Stack, ...],
@@ -155,7 +155,7 @@ def _prepared(
     if only:
         _require_deployed(stacks, read)
     away = frozenset(device.name for device in plan.devices if device.state == OUT_OF_SERVICE)
-    given: dict[str, Given] = {}
+    given: dict[str, RecordedStack] = {}
     unknown: set[str] = set()
     for stack in stacks:
         stack_given = _given(stack, read, manifests)
@@ -213,21 +213,21 @@ def _prepared(
     )
 
 
-def _given(stack: Stack, read: Mapping[str, Given], manifests: Mapping[str, Manifest]) -> Given:
+def _given(stack: Stack, read: Mapping[str, RecordedStack], manifests: Mapping[str, Manifest]) -> RecordedStack:
     """The state of a stack under the devices' present names; empty for a new stack."""
     if stack.name not in read:
-        return Given({}, {})
+        return RecordedStack({}, {})
     return read[stack.name].under(manifests[stack.name].former)
 
 
-def _removed(given: Mapping[str, Given], manifests: Mapping[str, Manifest]) -> tuple[str, ...]:
+def _removed(given: Mapping[str, RecordedStack], manifests: Mapping[str, Manifest]) -> tuple[str, ...]:
     """Devices with a tree and without a manifest, sorted."""
     held = set(chain.from_iterable(stack_given.trees for stack_given in given.values()))
     wanted = set(chain.from_iterable(manifest.trees for manifest in manifests.values()))
     return tuple(sorted(held - wanted))
 
 
-def _is_settled(given: Given, manifest: Manifest, target: Chosen) -> bool:
+def _is_settled(given: RecordedStack, manifest: Manifest, target: TargetSettings) -> bool:
     """Whether a stack has exactly this manifest, by the same provider settings and without failures."""
     if given.manifest != manifest.digest or given.trees != manifest.trees or given.failed:
         return False
@@ -235,7 +235,7 @@ def _is_settled(given: Given, manifest: Manifest, target: Chosen) -> bool:
     return {name: given.provider.get(name) for name in settings} == settings
 
 
-def _former(target: Chosen, stacks: Iterable[Stack], given: Mapping[str, Given]) -> dict[str, str]:
+def _former(target: TargetSettings, stacks: Iterable[Stack], given: Mapping[str, RecordedStack]) -> dict[str, str]:
     """The last tree of each device, even if it holds other files by now."""
     trees: dict[str, str] = {}
     for deployed in recorded(target.root, stacks).values():
@@ -245,7 +245,7 @@ def _former(target: Chosen, stacks: Iterable[Stack], given: Mapping[str, Given])
     return trees
 
 
-def _require_deployed(stacks: Iterable[Stack], read: Mapping[str, Given]) -> None:
+def _require_deployed(stacks: Iterable[Stack], read: Mapping[str, RecordedStack]) -> None:
     """Raises ClusterwrightError for a partial update of a stack without a deployment."""
     absent = [stack.layer for stack in stacks if stack.name not in read]
     if absent:
@@ -255,7 +255,7 @@ def _require_deployed(stacks: Iterable[Stack], read: Mapping[str, Given]) -> Non
         )
 
 
-def _runs(given: Given, manifest: Manifest) -> bool:
+def _runs(given: RecordedStack, manifest: Manifest) -> bool:
     """Whether a stack with an unfinished first update would change a device with files."""
     for name, digest in manifest.trees.items():
         if name not in given.trees or given.trees[name] == digest:
@@ -266,7 +266,7 @@ def _runs(given: Given, manifest: Manifest) -> bool:
 
 
 def _effects(
-    plan: Plan, target: Chosen, held: Mapping[str, str], wanted: Mapping[str, str], failed: Collection[str]
+    plan: Plan, target: TargetSettings, held: Mapping[str, str], wanted: Mapping[str, str], failed: Collection[str]
 ) -> Iterator[tuple[str, Effect]]:
     """The effect on each changed device. A device without files is new: its change disturbs no other."""
     store = Store(target.root / "objects")
@@ -290,7 +290,9 @@ def _effects(
         yield from _effects_on_unknown(plan, target, unknown)
 
 
-def _effects_on_unknown(plan: Plan, target: Chosen, wanted: Mapping[str, DeviceTree]) -> Iterator[tuple[str, Effect]]:
+def _effects_on_unknown(
+    plan: Plan, target: TargetSettings, wanted: Mapping[str, DeviceTree]
+) -> Iterator[tuple[str, Effect]]:
     """Effects on devices with other files than their last tree, by the differing files in their answers to a trial."""
     for name, outcome in target.open().apply(wanted, check=True).items():
         yield name, effect_of(plan.by_name[name], running_tree(wanted[name], outcome), wanted[name]) or Effect.LIVE

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clusterwright.deploy.target import Holding, Unreachable
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class AskedDevices:
     """Devices without an answer, which may run."""
 
 
-def ask_devices(target: Chosen, names: Sequence[str]) -> AskedDevices:
+def ask_devices(target: TargetSettings, names: Sequence[str]) -> AskedDevices:
     """Query the devices of ``names`` in the target's reach. Raises ClusterwrightError if none can be queried."""
     asked = target.carries(names) if names else ()
     if not asked:

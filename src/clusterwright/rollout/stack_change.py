@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from clusterwright.deploy.pulumi.automation import Ran
 from clusterwright.deploy.pulumi.events import Event, EventKind
-from clusterwright.deploy.pulumi.given import Given
+from clusterwright.deploy.pulumi.recorded_stack import RecordedStack
 
 MOST_LINES = 400
 """Recorded lines about one stack: devices' own messages are unlimited."""
@@ -63,7 +63,7 @@ class UnitReports:
 
 
 def refreshed(
-    before: Given, after: Given | None, ran: Ran, reports: UnitReports, lost: Collection[str] = ()
+    before: RecordedStack, after: RecordedStack | None, ran: Ran, reports: UnitReports, lost: Collection[str] = ()
 ) -> StackChange:
     """The result of a refresh from the states ``before`` and ``after``; an ``after`` of None could not be read.
 
@@ -74,18 +74,18 @@ def refreshed(
     return _change(before, ran, reports, devices)
 
 
-def destroyed(before: Given, after: Given | None, ran: Ran, reports: UnitReports) -> StackChange:
+def destroyed(before: RecordedStack, after: RecordedStack | None, ran: Ran, reports: UnitReports) -> StackChange:
     """The result of a destruction; a device still in the state ``after`` was not cleared."""
     return _change(before, ran, reports, {name: _destroyed_device(name, after) for name in sorted(before.trees)})
 
 
-def _destroyed_device(name: str, after: Given | None) -> str:
+def _destroyed_device(name: str, after: RecordedStack | None) -> str:
     if after is None:
         return NOT_KNOWN
     return after.failed.get(name, "kept") if name in after.trees else "removed"
 
 
-def _refreshed_device(name: str, after: Given | None, *, is_read: bool) -> str:
+def _refreshed_device(name: str, after: RecordedStack | None, *, is_read: bool) -> str:
     if after is None:
         return NOT_KNOWN
     if name not in after.trees:
@@ -95,7 +95,7 @@ def _refreshed_device(name: str, after: Given | None, *, is_read: bool) -> str:
     return AS_GIVEN if is_read else NOT_KNOWN
 
 
-def _change(before: Given, ran: Ran, reports: UnitReports, devices: Mapping[str, str]) -> StackChange:
+def _change(before: RecordedStack, ran: Ran, reports: UnitReports, devices: Mapping[str, str]) -> StackChange:
     return StackChange(
         stack=ran.stack,
         ok=ran.ok,

@@ -15,7 +15,7 @@ from typing import Any
 
 from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.store import MissingObject, Store
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 from clusterwright.hosts.boot import server as boot_server
 from clusterwright.hosts.boot.served import built_files, is_for_boots, served_images
 from clusterwright.plan.model import Plan
@@ -44,7 +44,7 @@ class _Server:
 
 
 def keep_former_boots(
-    plan: Plan, target: Chosen, manifests: Mapping[str, Manifest], former: Mapping[str, str]
+    plan: Plan, target: TargetSettings, manifests: Mapping[str, Manifest], former: Mapping[str, str]
 ) -> tuple[dict[str, Manifest], tuple[UnbuiltImage, ...]]:
     """The manifests without boot files of images missing on their server, and those images.
 
@@ -103,7 +103,7 @@ def _with_former_boots(server: _Server) -> list[dict[str, Any]]:
     return [*new, *kept]
 
 
-def _lacking(target: Chosen, servers: list[_Server]) -> dict[str, tuple[str, ...]]:
+def _lacking(target: TargetSettings, servers: list[_Server]) -> dict[str, tuple[str, ...]]:
     """The new images missing on each server; all of them if it does not answer."""
     from clusterwright.deploy.ansible.query import CommandResult, RemoteCommand
 

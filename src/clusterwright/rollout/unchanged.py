@@ -14,10 +14,10 @@ from clusterwright.deploy.pulumi.automation import Engine
 from clusterwright.deploy.pulumi.cache import TargetLayer, installation_digest, recall
 from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.pulumi.units import Stack, Unit
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 
 
-def recalled(spec: Path, layers: Iterable[str], target: Chosen) -> tuple[Manifest, ...] | None:
+def recalled(spec: Path, layers: Iterable[str], target: TargetSettings) -> tuple[Manifest, ...] | None:
     """Cached manifests of ``layers`` of ``spec`` on ``target``; None if one of them has to be rendered."""
     manifests = []
     installation = cache(installation_digest)

@@ -12,7 +12,7 @@ from clusterwright.deploy.pulumi.events import Event
 from clusterwright.deploy.pulumi.project import Deployment
 from clusterwright.deploy.pulumi.rendering import Source, make_manifests
 from clusterwright.deploy.pulumi.units import choose, cut
-from clusterwright.deploy.targets import DIRECTORY, Chosen
+from clusterwright.deploy.targets import DIRECTORY, TargetSettings
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 from clusterwright.spec.text.source import noting_reads
@@ -31,7 +31,7 @@ def drive(spec: Path, root: Path, events: Path) -> Ran:
         with noting_reads() as read:
             plan = build_plan(load_spec(spec))
         (stack,) = choose(cut(plan), ["pod0"])
-        target = Chosen(DIRECTORY, root)
+        target = TargetSettings(DIRECTORY, root)
         manifest = make_manifests(plan, target, [stack], Source(spec, read))[stack.name]
         with closing(Engine(Deployment(spec, target))) as engine:
             return engine.run("up", stack, listen, manifest=manifest)

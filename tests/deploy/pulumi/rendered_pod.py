@@ -14,7 +14,7 @@ from pathlib import Path
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.rendering import Source, make_manifests
 from clusterwright.deploy.pulumi.units import UPPER, choose, cut
-from clusterwright.deploy.targets import DIRECTORY, Chosen
+from clusterwright.deploy.targets import DIRECTORY, TargetSettings
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 from clusterwright.spec.text.source import noting_reads
@@ -43,7 +43,9 @@ def render_pod(place: Path) -> RenderedPod:
     pod.put_spec_back()
     with noting_reads() as read:
         plan = build_plan(load_spec(pod.spec))
-    make_manifests(plan, Chosen(DIRECTORY, pod.root), choose(cut(plan), ("pod0", UPPER)), Source(pod.spec, read))
+    make_manifests(
+        plan, TargetSettings(DIRECTORY, pod.root), choose(cut(plan), ("pod0", UPPER)), Source(pod.spec, read)
+    )
     return pod
 
 

@@ -13,7 +13,7 @@ from tests.cli.in_process import command
 from tests.deploy.pulumi.rendered_pod import RenderedPod
 
 from clusterwright.deploy.target import Holding
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 
 BIN = Path(sys.executable).parent
 STACK = "lab-roce-pod0"
@@ -76,7 +76,7 @@ class Site:
     def held(self) -> dict[str, str]:
         """Device to a digest over what it holds."""
         names = [path.name for path in sorted((self.root / "flash").iterdir())]
-        found = Chosen("directory", self.root).open().read(names)
+        found = TargetSettings("directory", self.root).open().read(names)
         return {name: held.digest for name, held in found.items() if isinstance(held, Holding)}
 
 

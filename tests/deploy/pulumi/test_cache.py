@@ -21,7 +21,7 @@ from clusterwright.deploy.pulumi.cache import TargetLayer, installation_digest, 
 from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.pulumi.rendering import Source, make_manifests
 from clusterwright.deploy.pulumi.units import choose, cut
-from clusterwright.deploy.targets import ANSIBLE, DIRECTORY, Chosen
+from clusterwright.deploy.targets import ANSIBLE, DIRECTORY, TargetSettings
 from clusterwright.keys.ledger import Ledger, Version, write_ledger
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.build import build_plan
@@ -39,7 +39,7 @@ class Rendered:
         model = {**known["models"][0], "name": "a-model-of-our-own"}
         self.models.write_text(yaml.safe_dump({**known, "models": [model]}))
         self.spec.write_text("extends: base.yaml\nhardware: [models.yaml]\n")
-        self.question = TargetLayer(self.spec, "pod0", Chosen(DIRECTORY, place / "up"))
+        self.question = TargetLayer(self.spec, "pod0", TargetSettings(DIRECTORY, place / "up"))
         self.manifest = self.make()
 
     def make(self) -> Manifest:
@@ -141,7 +141,7 @@ def test_notes_nothing_of_a_file_that_changed_while_it_was_read(rendered: Render
 def test_tells_targets_and_their_access_files_apart(rendered: Rendered, tmp_path: Path) -> None:
     access = tmp_path / "access.yaml"
     access.write_text("addresses: {}\n")
-    target = Chosen(ANSIBLE, rendered.question.target.root, access)
+    target = TargetSettings(ANSIBLE, rendered.question.target.root, access)
     question = replace(rendered.question, target=target)
     assert recall(question) is None
     with noting_reads() as read:

@@ -14,7 +14,7 @@ from tests.cli.in_process import command
 
 from clusterwright.data_files import folder
 from clusterwright.deploy.target import Holding
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 
 SETTING = "net.core.netdev_max_backlog"
 NODES = ("gpu-p00r00n0", "gpu-p00r00n1", "gpu-p00r01n0", "gpu-p00r01n1")
@@ -52,7 +52,7 @@ class Site:
     def held(self) -> dict[str, str]:
         """Device to a digest over what it holds."""
         names = sorted(path.name for path in (self.root / "flash").iterdir() if path.is_dir())
-        found = Chosen("directory", self.root).open().read(names)
+        found = TargetSettings("directory", self.root).open().read(names)
         return {name: held.digest for name, held in found.items() if isinstance(held, Holding)}
 
     def leave(self, kib: int) -> None:

@@ -13,7 +13,7 @@ from tests.deploy.ansible.lab_access import EXEMPT, frontend_address
 from tests.lab.sshfleet import SshFleet
 
 from clusterwright import data_files
-from clusterwright.deploy.targets import Chosen, read_access
+from clusterwright.deploy.targets import TargetSettings, read_access
 from clusterwright.finding import ClusterwrightError, SpecError
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
@@ -146,7 +146,7 @@ def test_paths_for_eapi_are_refused_where_they_are_templates_and_so_is_the_runs_
 
     (folder / "access.yaml").write_text(text)
     with pytest.raises(ClusterwrightError, match="takes for a template; deploy from another folder"):
-        Chosen("ansible", folder, folder / "access.yaml").open()
+        TargetSettings("ansible", folder, folder / "access.yaml").open()
 
 
 def test_an_access_file_reaches_nodes_over_ssh_and_switches_over_eapi(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_an_access_file_reaches_nodes_over_ssh_and_switches_over_eapi(tmp_path: 
     assert read.eapi is not None
     assert (read.eapi.ca, read.eapi.commit_timer_s) == (tmp_path / "pki/ca.pem", 60)
     assert read.switch_overs[0]["name"] == "opensm"
-    assert Chosen("ansible", tmp_path, access).carries(["s0", "n1", "n0"]) == ("s0", "n0")
+    assert TargetSettings("ansible", tmp_path, access).carries(["s0", "n1", "n0"]) == ("s0", "n0")
     access.write_text(access.read_text().replace("user: deploy, ", ""))
     with pytest.raises(SpecError, match="user"):
         read_access(access)

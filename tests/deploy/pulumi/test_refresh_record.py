@@ -14,7 +14,7 @@ from clusterwright import chain
 from clusterwright.data_files import folder
 from clusterwright.deploy.pulumi.automation import Ran
 from clusterwright.deploy.pulumi.events import Event, EventKind
-from clusterwright.deploy.pulumi.given import Given
+from clusterwright.deploy.pulumi.recorded_stack import RecordedStack
 from clusterwright.rollout.stack_change import MOST_LINES, UnitReports, destroyed, refreshed
 
 SPEC = folder("inventory") / "lab-roce.yaml"
@@ -62,11 +62,11 @@ def test_a_refresh_and_a_removal_are_in_the_chain(tmp_path: Path, monkeypatch: p
     assert f"devices {len(removed['devices'])} removed" in shown
 
 
-BEFORE = Given({"a": "1", "b": "2", "c": "3"}, {})
+BEFORE = RecordedStack({"a": "1", "b": "2", "c": "3"}, {})
 
 
 def test_what_a_refresh_found_is_told_device_by_device() -> None:
-    after = Given({"a": "1", "b": ""}, {})
+    after = RecordedStack({"a": "1", "b": ""}, {})
     ran = Ran("s", True, {}, 1.0)
 
     assert refreshed(BEFORE, after, ran, UnitReports()).devices == {"a": "as given", "b": "differs", "c": "gone"}
@@ -74,7 +74,7 @@ def test_what_a_refresh_found_is_told_device_by_device() -> None:
 
 
 def test_what_was_not_removed_is_told_with_its_reason() -> None:
-    after = Given({"b": "2", "c": "3"}, {"c": "unreachable"})
+    after = RecordedStack({"b": "2", "c": "3"}, {"c": "unreachable"})
     ran = Ran("s", False, {}, 1.0, "b and c failed")
 
     assert destroyed(BEFORE, after, ran, UnitReports()).devices == {"a": "removed", "b": "kept", "c": "unreachable"}

@@ -17,7 +17,7 @@ from clusterwright.deploy.pulumi.project import Deployment, pulumi_environment, 
 from clusterwright.deploy.pulumi.units import Stack, cut
 from clusterwright.deploy.pulumi.upper_layer import Downlinks, UnmetReferenceError, downlinks_of, require_downlinks
 from clusterwright.deploy.store import Store
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 from clusterwright.plan.build import build_plan
 from clusterwright.spec.load import load_spec
 
@@ -36,7 +36,7 @@ def downlinks(root: Path, text: str) -> dict[str, Downlinks]:
     spec = root / "spec.yaml"
     spec.write_text(text)
     plan = build_plan(load_spec(spec))
-    return downlinks_of(plan, Chosen("directory", root), cut(plan))
+    return downlinks_of(plan, TargetSettings("directory", root), cut(plan))
 
 
 def test_a_pod_leans_on_its_own_ports_of_the_upper_layer_alone(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_rollout_over_both_accepts_what_was_held_when_it_began_and_nothing_els
 def test_stacks_of_a_project_share_the_salt_of_their_passphrase(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.a.yaml").write_text("config: {torn")
     (tmp_path / "Pulumi.b.yaml").write_text("encryptionsalt: v1:abc\n")
-    deployment = Deployment(tmp_path / "spec.yaml", Chosen("directory", tmp_path / "up"))
+    deployment = Deployment(tmp_path / "spec.yaml", TargetSettings("directory", tmp_path / "up"))
 
     write_configuration(tmp_path, deployment, Stack("c", "pod0", "p00", ()), {})
 

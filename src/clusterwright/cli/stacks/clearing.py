@@ -17,7 +17,7 @@ from clusterwright.finding import ClusterwrightError
 if TYPE_CHECKING:
     from clusterwright.cli.stacks.checked import CheckOptions
     from clusterwright.cli.stacks.options import ChosenStacks
-    from clusterwright.deploy.pulumi.given import Given
+    from clusterwright.deploy.pulumi.recorded_stack import RecordedStack
     from clusterwright.rollout.approval import Approved, Signature
     from clusterwright.rollout.audit import RecordedOverride
     from clusterwright.spec.rollout import RolloutPolicy
@@ -38,7 +38,7 @@ NO_PERMISSION_NEEDED = RecordedPermission()
 """For an action that changes no device."""
 
 
-def trees_by_device(before: Mapping[str, Given]) -> dict[str, str]:
+def trees_by_device(before: Mapping[str, RecordedStack]) -> dict[str, str]:
     """The digest of each device's last tree, from the state of its stack."""
     trees: dict[str, str] = {}
     for given in before.values():
@@ -46,7 +46,7 @@ def trees_by_device(before: Mapping[str, Given]) -> dict[str, str]:
     return trees
 
 
-def removal(site: ChosenStacks, before: Mapping[str, Given]) -> Approved:
+def removal(site: ChosenStacks, before: Mapping[str, RecordedStack]) -> Approved:
     """The removal as a document to sign. Its digests differ from those of any update."""
     from clusterwright.rollout.approval import Approved
 

@@ -38,8 +38,8 @@ from clusterwright.finding import ClusterwrightError
 if TYPE_CHECKING:
     from clusterwright.deploy.pulumi.automation import Engine, Ran
     from clusterwright.deploy.pulumi.events import Event
-    from clusterwright.deploy.pulumi.given import Given
     from clusterwright.deploy.pulumi.manifest import Manifest
+    from clusterwright.deploy.pulumi.recorded_stack import RecordedStack
     from clusterwright.deploy.pulumi.units import Stack
     from clusterwright.rollout.approval import Approved
     from clusterwright.rollout.audit import Approval
@@ -151,7 +151,7 @@ class _Adopted:
     manifest: Manifest
 
 
-def _adopted(site: ChosenStacks, given: Mapping[str, Given]) -> dict[str, _Adopted]:
+def _adopted(site: ChosenStacks, given: Mapping[str, RecordedStack]) -> dict[str, _Adopted]:
     """Running devices without a state, by stack; none with --device.
 
     Devices out of service are not queried. Raises ClusterwrightError.
@@ -238,8 +238,8 @@ def _drive(
 ) -> int:
     """Run the action over every stack, and record the devices' content before, the differences and the end."""
     from clusterwright.cli.stacks.progress import shown
-    from clusterwright.deploy.pulumi.given import Given
     from clusterwright.deploy.pulumi.order import drive_stacks
+    from clusterwright.deploy.pulumi.recorded_stack import RecordedStack
     from clusterwright.deploy.pulumi.units import units_of_devices
     from clusterwright.rollout.audit import Trail
     from clusterwright.rollout.holes import fill_holes
@@ -248,7 +248,7 @@ def _drive(
 
     progress(f"{action}: {', '.join(stack.name for stack in site.stacks)}")
     had_state = engine.all_given(site.stacks)
-    before = {stack.name: Given({}, {}) for stack in site.stacks} | had_state
+    before = {stack.name: RecordedStack({}, {}) for stack in site.stacks} | had_state
     is_refresh = action == "refresh"
     lost = fill_holes(site.plan, site.target, site.stacks, site.source, before) if is_refresh else ()
     before |= {name: before[name].with_running(sorted(adoption.running)) for name, adoption in adopted.items()}
@@ -296,14 +296,14 @@ def _drive(
     return status
 
 
-def _asked_alone(site: ChosenStacks, before: Mapping[str, Given]) -> dict[str, Given]:
+def _asked_alone(site: ChosenStacks, before: Mapping[str, RecordedStack]) -> dict[str, RecordedStack]:
     """The recorded state of the units with the devices of --device."""
     requested: set[str] = set()
     for stack in site.stacks:
         for unit in stack.units:
             if not site.devices.isdisjoint(unit.devices):
                 requested.update(unit.devices)
-    given_alone: dict[str, Given] = {}
+    given_alone: dict[str, RecordedStack] = {}
     for stack_name, given in before.items():
         trees = {name: tree for name, tree in given.trees.items() if name in requested}
         given_alone[stack_name] = replace(given, trees=trees)
@@ -339,7 +339,7 @@ def _tell_differences(changes: list[StackChange]) -> None:
     click.echo(f"{summary}. The lines stand above, `up` fixes them", err=True)
 
 
-def _after(engine: Engine, stack: Stack) -> Given | None:
+def _after(engine: Engine, stack: Stack) -> RecordedStack | None:
     """The state after the action; None where it cannot be read, which the stack's record reports already."""
     try:
         return engine.given(stack)
@@ -348,7 +348,7 @@ def _after(engine: Engine, stack: Stack) -> Given | None:
 
 
 def _approval(
-    action: str, site: ChosenStacks, reason: str, before: Mapping[str, Given], permitted: RecordedPermission
+    action: str, site: ChosenStacks, reason: str, before: Mapping[str, RecordedStack], permitted: RecordedPermission
 ) -> Approval:
     """The action for the record, with digests of the stacks' manifests and of the devices' trees."""
     from clusterwright.rollout.audit import Approval, revision_of, who

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # imported on use: a preview without changes neither reads no
     from clusterwright.deploy.pulumi.project import Deployment
     from clusterwright.deploy.pulumi.rendering import Source
     from clusterwright.deploy.pulumi.units import Stack
-    from clusterwright.deploy.targets import Chosen
+    from clusterwright.deploy.targets import TargetSettings
     from clusterwright.plan.model import Plan
     from clusterwright.rollout.kept_rollouts import KeptRollout
     from clusterwright.rollout.ledger import UnderWay
@@ -135,7 +135,7 @@ class ChosenStacks:
     """Plans built already, by digest of their spec in the store."""
 
     @property
-    def target(self) -> Chosen:
+    def target(self) -> TargetSettings:
         """The target of the deployment."""
         return self.deployment.target
 
@@ -174,13 +174,15 @@ class ChosenStacks:
         )
 
 
-def chosen_target(options: dict[str, Any]) -> Chosen:
+def chosen_target(options: dict[str, Any]) -> TargetSettings:
     """The selected target; the place of its state is passed to Pulumi in the environment."""
-    from clusterwright.deploy.targets import Chosen
+    from clusterwright.deploy.targets import TargetSettings
 
     if options["backend"]:
         os.environ["PULUMI_BACKEND_URL"] = options["backend"]
-    return Chosen(name=options["target"], root=options["root"], access=options["access"], secrets=options["secrets"])
+    return TargetSettings(
+        name=options["target"], root=options["root"], access=options["access"], secrets=options["secrets"]
+    )
 
 
 def open_site(options: dict[str, Any], *, asks_for_secrets: bool) -> ChosenStacks | None:

@@ -27,7 +27,6 @@ from pulumi import automation
 from clusterwright.deploy.locks import Busy, StackLocks, clear_way, owners_in
 from clusterwright.deploy.pulumi.command import OwnGroup
 from clusterwright.deploy.pulumi.events import Event, EventKind, Listener, for_people, translate
-from clusterwright.deploy.pulumi.given import Given, read_given
 from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.pulumi.program import program_of
 from clusterwright.deploy.pulumi.project import (
@@ -38,6 +37,7 @@ from clusterwright.deploy.pulumi.project import (
     write_configuration,
     write_project,
 )
+from clusterwright.deploy.pulumi.recorded_stack import RecordedStack, read_given
 from clusterwright.deploy.pulumi.state_files import mend_states
 from clusterwright.deploy.pulumi.units import UPPER, Stack
 from clusterwright.deploy.pulumi.upper_layer import Downlinks
@@ -160,15 +160,15 @@ class Engine:
         self._is_there.update((stack.name, True) for stack in summaries)
         return frozenset(stack.name for stack in summaries if stack.resource_count)
 
-    def given(self, stack: Stack) -> Given:
+    def given(self, stack: Stack) -> RecordedStack:
         """Devices' last trees by the state of ``stack``; empty without the stack. Raises ClusterwrightError.
 
         Offers of the upper layer at the first reading of its state stay sufficient for a later ``run`` of pods: both
         change in one rollout then, in its own order.
         """
-        return self._read(stack) or Given({}, {})
+        return self._read(stack) or RecordedStack({}, {})
 
-    def all_given(self, stacks: Iterable[Stack]) -> dict[str, Given]:
+    def all_given(self, stacks: Iterable[Stack]) -> dict[str, RecordedStack]:
         """Devices' last trees for each of ``stacks`` with at least one resource in its state, by its name."""
         all_stacks = tuple(stacks)
         if sum(stack.name not in self._is_there for stack in all_stacks) > 1:  # one list finds the missing ones
@@ -182,7 +182,7 @@ class Engine:
             states = zip(present, pool.map(self._read, present), strict=True)
             return {stack.name: given for stack, given in states if given is not None}
 
-    def _read(self, stack: Stack) -> Given | None:
+    def _read(self, stack: Stack) -> RecordedStack | None:
         """Devices' last trees by the state of ``stack``; None without the stack, or without a resource in it."""
         try:
             # Not by the workspace, which would decrypt secrets: there are none, and making their key costs more than

@@ -23,7 +23,7 @@ from pathlib import Path
 from clusterwright import data_files, durable
 from clusterwright.deploy.pulumi.manifest import Manifest, load_manifest
 from clusterwright.deploy.store import MissingObject, Store
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 from clusterwright.plugins import plugin_packages
 
 ReadFiles = Mapping[Path, frozenset[str]]
@@ -49,7 +49,7 @@ class TargetLayer:
 
     spec: Path
     layer: str
-    target: Chosen
+    target: TargetSettings
 
     @property
     def note(self) -> Path:

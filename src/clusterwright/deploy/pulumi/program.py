@@ -31,7 +31,7 @@ from clusterwright.deploy.pulumi.manifest import Manifest
 from clusterwright.deploy.pulumi.units import KINDS, UPPER
 from clusterwright.deploy.pulumi.upper_layer import Downlinks, require_downlinks
 from clusterwright.deploy.store import Store
-from clusterwright.deploy.targets import DIRECTORY, Chosen
+from clusterwright.deploy.targets import DIRECTORY, TargetSettings
 from clusterwright.finding import ClusterwrightError
 
 
@@ -41,13 +41,15 @@ class Settings:
 
     spec: Path
     layer: str
-    target: Chosen
+    target: TargetSettings
 
 
 class TargetProvider(pulumi.ProviderResource):
     """The provider with its target."""
 
-    def __init__(self, target: Chosen, name: str = "target", options: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self, target: TargetSettings, name: str = "target", options: pulumi.ResourceOptions | None = None
+    ) -> None:
         stack = {"project": str(target.stack.project), "stack": target.stack.name} if target.stack else {}
         super().__init__("clusterwright", name, {**target.provider_settings, **stack}, options)
 
@@ -129,7 +131,7 @@ def read_settings(project: Path) -> Settings:
     config = pulumi.Config("clusterwright")
     access, secrets = config.get("access"), config.get("secrets")
     name, root = config.get("target", DIRECTORY), Path(config.require("root")).resolve()
-    target = Chosen(name, root, Path(access).resolve() if access else None)
+    target = TargetSettings(name, root, Path(access).resolve() if access else None)
     if secrets:
         from clusterwright.deploy.secrets.sources import PulumiStack
 

@@ -24,7 +24,7 @@ from clusterwright.deploy.pulumi.backend import backend_url
 from clusterwright.deploy.pulumi.command import how_to_install
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.secrets.passphrase import FILE_VARIABLE, VARIABLE, salt_of_none
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 from clusterwright.finding import ClusterwrightError
 
 PROJECT = "clusterwright"
@@ -65,7 +65,7 @@ class Deployment:
     """Source and destination of a cluster's deployment."""
 
     spec: Path
-    target: Chosen
+    target: TargetSettings
 
 
 def pulumi_environment(root: Path, variables: Collection[str] = ()) -> dict[str, str]:

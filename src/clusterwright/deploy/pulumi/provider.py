@@ -47,7 +47,7 @@ from clusterwright.deploy.pulumi.serving import EngineLog, PartialFailure
 from clusterwright.deploy.secrets.versions import version_changes
 from clusterwright.deploy.store import MissingObject, Store
 from clusterwright.deploy.target import DeviceTree, Holding, Outcome, Target, Unreachable, holding_digest, tree_digest
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 from clusterwright.finding import ClusterwrightError
 
 SHOWN_LINES = 40
@@ -94,7 +94,7 @@ class ClusterwrightProvider(Provider):
         root = Path(text_of(request.args, "root"))
         self._store = Store(root / "objects")
         access, secrets = (text_of(request.args, name) for name in ("access", "secrets"))
-        chosen = Chosen(text_of(request.args, "target"), root, Path(access) if access else None)
+        chosen = TargetSettings(text_of(request.args, "target"), root, Path(access) if access else None)
         if secrets:
             from clusterwright.deploy.secrets.sources import PulumiStack
 

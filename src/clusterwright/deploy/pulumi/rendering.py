@@ -15,7 +15,7 @@ from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.pulumi.upper_layer import downlinks_of
 from clusterwright.deploy.secrets.versions import Versions, labelled
 from clusterwright.deploy.store import Store
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 from clusterwright.plan.allocation.standing import Standing
 from clusterwright.plan.model import Plan
 
@@ -33,7 +33,7 @@ class Source:
 
 def make_manifests(
     plan: Plan,
-    target: Chosen,
+    target: TargetSettings,
     stacks: Collection[Stack],
     source: Source | None = None,
     only: Collection[str] = (),
@@ -56,7 +56,9 @@ def make_manifests(
     return {stack.name: manifests[stack.name] for stack in stacks}
 
 
-def _rendered(plan: Plan, target: Chosen, stacks: Collection[Stack], only: Collection[str] = ()) -> dict[str, Manifest]:
+def _rendered(
+    plan: Plan, target: TargetSettings, stacks: Collection[Stack], only: Collection[str] = ()
+) -> dict[str, Manifest]:
     if not stacks:
         return {}
     # The renderers are imported only if there is a stack to render.

@@ -19,7 +19,7 @@ from clusterwright.finding import ClusterwrightError
 
 if TYPE_CHECKING:
     from clusterwright.deploy.pulumi.units import Stack
-    from clusterwright.deploy.targets import Chosen
+    from clusterwright.deploy.targets import TargetSettings
     from clusterwright.intent.switch_links import Link
     from clusterwright.plan.model import Device, Plan
 
@@ -33,7 +33,7 @@ class UnmetReferenceError(ClusterwrightError):
     """The deployed upper layer differs from the one in the plan of a pod."""
 
 
-def downlinks_of(plan: Plan, target: Chosen, stacks: Collection[Stack]) -> dict[str, Downlinks]:
+def downlinks_of(plan: Plan, target: TargetSettings, stacks: Collection[Stack]) -> dict[str, Downlinks]:
     """Offers by stack: those of the upper layer to all pods, and those to each pod.
 
     Switches without files of their own and those out of the target's reach are skipped: nothing is deployed on them.

@@ -8,13 +8,13 @@ from itertools import chain
 from clusterwright.artifact import Artifact
 from clusterwright.deploy.pulumi.units import Stack
 from clusterwright.deploy.secrets.secrets import SecretError, checked, filled, names_in
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 from clusterwright.hosts.linux.writer import secrets as node_secrets
 from clusterwright.output.rendering import Rendering
 from clusterwright.plan.model import Plan
 
 
-def require_secrets(plan: Plan, target: Chosen, stacks: Iterable[Stack]) -> None:
+def require_secrets(plan: Plan, target: TargetSettings, stacks: Iterable[Stack]) -> None:
     """Read every source for every stack, and compare with the placeholders in its devices' files.
 
     Raises SecretError for a source without its secret, for secrets without a source, and for values unfit for the form

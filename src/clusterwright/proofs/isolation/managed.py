@@ -28,7 +28,7 @@ class NamedServer(NamedTuple):
     is_relay: bool
 
 
-class FoundLogin(NamedTuple):
+class DeviceLogin(NamedTuple):
     """A login in a device's file."""
 
     device: str
@@ -48,7 +48,7 @@ class Managed(NamedTuple):
     """Servers, logins and answers of some switches; ``answers`` are by device and file."""
 
     servers: tuple[NamedServer, ...]
-    logins: tuple[FoundLogin, ...]
+    logins: tuple[DeviceLogin, ...]
     answers: Mapping[tuple[str, str], Answers]
 
 
@@ -96,7 +96,7 @@ def _named(part: RenderedTree, files: ServersByFile, *, is_relay: bool) -> Itera
                 yield NamedServer(device=device, file=file, server=server, is_relay=is_relay)
 
 
-def _logins(part: RenderedTree, reader: SystemReader) -> Iterator[FoundLogin]:
+def _logins(part: RenderedTree, reader: SystemReader) -> Iterator[DeviceLogin]:
     """Logins of a system's switches."""
     logins_by_file: dict[RenderedFile, tuple[Login, ...]] = {}
     for device, path, read in _login_files(part, reader):
@@ -104,7 +104,7 @@ def _logins(part: RenderedTree, reader: SystemReader) -> Iterator[FoundLogin]:
         if rendered not in logins_by_file:
             with errors_leave_open(part, device, path, _CLAIMS):
                 logins_by_file[rendered] = tuple(read(path, rendered.read()))
-        yield from (FoundLogin(device, path, login, reader.system) for login in logins_by_file.get(rendered, ()))
+        yield from (DeviceLogin(device, path, login, reader.system) for login in logins_by_file.get(rendered, ()))
 
 
 def _login_files(

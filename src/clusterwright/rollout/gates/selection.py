@@ -27,7 +27,7 @@ JOBS = "jobs"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GateSummary:
     """A gate in preview and record: its question in words (``asks``); see ``Gate`` for the limits."""
 
     gate: str
@@ -52,11 +52,11 @@ class Gates:
     unasked: Mapping[str, str]
 
     @property
-    def questions(self) -> tuple[Asked, ...]:
+    def questions(self) -> tuple[GateSummary, ...]:
         """The gates to be run, in order, as data."""
         questions = []
         for gate in self.asked:
-            question = Asked(gate=gate.name, asks=gate.question(), deadline_s=gate.deadline_s, budget=gate.budget)
+            question = GateSummary(gate=gate.name, asks=gate.question(), deadline_s=gate.deadline_s, budget=gate.budget)
             questions.append(question)
         return tuple(questions)
 

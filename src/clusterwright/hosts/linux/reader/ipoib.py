@@ -16,7 +16,7 @@ _NETWORKS = re.compile(r'options lnet networks="((?:\w+\(\w+\))(?:,\w+\(\w+\))*)
 _LEADS_ON = frozenset({"Gateway", "Destination", "MultiPathRoute", "Table"})
 
 
-class Said(NamedTuple):
+class LocatedValue(NamedTuple):
     """A value with its file and line; line 0 if it is missing."""
 
     value: str
@@ -28,16 +28,16 @@ class ConfiguredIpoib(NamedTuple):
     """An interface: its P_Key as written, its adapters, its addresses, and routes or forwarding behind it."""
 
     name: str
-    pkey: Said
-    parents: tuple[Said, ...]
-    addresses: tuple[Said, ...]
-    routes: tuple[Said, ...]
+    pkey: LocatedValue
+    parents: tuple[LocatedValue, ...]
+    addresses: tuple[LocatedValue, ...]
+    routes: tuple[LocatedValue, ...]
 
 
 def read_ipoib(texts: Mapping[str, str]) -> tuple[ConfiguredIpoib, ...]:
     """The interfaces in a node's files for systemd-networkd, by path, also one without a device file."""
     settings_by_path = {path: _settings(path, text) for path, text in texts.items()}
-    parents: dict[str, list[Said]] = {}
+    parents: dict[str, list[LocatedValue]] = {}
     for path, settings in settings_by_path.items():
         adapter = path.removeprefix(NETWORKS).removesuffix(".network")
         for place in settings.get("IPoIB", ()):
@@ -49,7 +49,7 @@ def read_ipoib(texts: Mapping[str, str]) -> tuple[ConfiguredIpoib, ...]:
     for name in sorted({*names, *parents}):
         device, network = names.get(name, f"{DEVICES}{name}.netdev"), f"{NETWORKS}{name}.network"
         network_settings = settings_by_path.get(network, {})
-        pkeys = settings_by_path.get(device, {}).get("PartitionKey", [Said("", device, 0)])
+        pkeys = settings_by_path.get(device, {}).get("PartitionKey", [LocatedValue("", device, 0)])
         addresses = tuple(network_settings.get("Address", ()))
         leading_on = (network_settings[key] for key in sorted(_LEADS_ON & network_settings.keys()))
         routes = tuple(chain.from_iterable(leading_on))
@@ -74,10 +74,10 @@ def read_lnet(text: str) -> tuple[dict[str, tuple[str, int]], tuple[int, ...]]:
     return interface_by_net, tuple(unread)
 
 
-def _settings(path: str, text: str) -> dict[str, list[Said]]:
-    settings: dict[str, list[Said]] = {}
+def _settings(path: str, text: str) -> dict[str, list[LocatedValue]]:
+    settings: dict[str, list[LocatedValue]] = {}
     for number, line in enumerate(text.split("\n"), 1):
         match = _SETTING.match(line)
         if match is not None:
-            settings.setdefault(match[1], []).append(Said(match[2], path, number))
+            settings.setdefault(match[1], []).append(LocatedValue(match[2], path, number))
     return settings

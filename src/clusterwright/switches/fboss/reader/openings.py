@@ -49,7 +49,7 @@ class _Interface(NamedTuple):
     addresses: tuple[str, ...]
 
 
-class _Said(NamedTuple):
+class _SharedSettings(NamedTuple):
     """Settings common to all files of a shape with possible openings.
 
     Fields of the switch, whether words of ``_INSIDE`` occur, ports in service, interfaces and the servers of relays.
@@ -63,7 +63,7 @@ class _Said(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _said(shape: FileShape) -> _Said:
+def _shared_settings(shape: FileShape) -> _SharedSettings:
     """Raises ValueError, KeyError or TypeError for any other file."""
     switch = shape.outline["sw"]
     texts = (shape.around, *shape.forms)
@@ -71,7 +71,7 @@ def _said(shape: FileShape) -> _Said:
     for row in (*switch["interfaces"], *switch["vlans"]):
         for key in _RELAYS:
             servers += _relayed(row.get(key))
-    return _Said(
+    return _SharedSettings(
         fields=tuple(key for key in switch if key in _OPEN and switch[key]),
         is_inside=any(any(word in text for text in texts) for word, _, _ in _INSIDE),
         ports=tuple(row["name"] for row in switch["ports"] if row["state"] == ENABLED),
@@ -96,7 +96,7 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
     Raises ValueError, KeyError or TypeError for any other text.
     """
     document = document_of(text, LAYOUTS[AGENT])
-    values = _said(document.shape)
+    values = _shared_settings(document.shape)
     for key in values.fields:
         yield text.find(f'"{key}"'), f"{key} {_OPEN[key]}"
     if values.is_inside:
@@ -108,7 +108,9 @@ def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault
         yield from _unplanned(text, document, values, device, declared)
 
 
-def _unplanned(text: str, document: FileInParts, values: _Said, device: str, declared: Planned) -> Iterator[Fault]:
+def _unplanned(
+    text: str, document: FileInParts, values: _SharedSettings, device: str, declared: Planned
+) -> Iterator[Fault]:
     """Ports in service without a planned cable, and unplanned addresses."""
     planned = declared.linked.get(device, frozenset())
     for name in values.ports:
@@ -127,7 +129,7 @@ def _unplanned(text: str, document: FileInParts, values: _Said, device: str, dec
 def relays(text: str) -> Iterator[Server]:
     """Servers for hosts' requests."""
     document = document_of(text, LAYOUTS[AGENT])
-    for server in map(document.words.__getitem__, _said(document.shape).servers):
+    for server in map(document.words.__getitem__, _shared_settings(document.shape).servers):
         yield Server(text.find(f'"{server}"'), LEASES, server)
 
 

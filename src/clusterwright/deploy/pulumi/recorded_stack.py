@@ -12,7 +12,7 @@ PROVIDER_TYPE = "pulumi:providers:clusterwright"
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class RecordedStack:
     """The digest of each device's last tree, "" for a device known to hold other files.
 
     ``failed`` has the reasons of devices without their last tree; ``downlinks`` are the offers of a stack of the upper
@@ -26,7 +26,7 @@ class Given:
     manifest: str = ""
     provider: Mapping[str, str] = field(default_factory=dict)
 
-    def under(self, former: Mapping[str, str]) -> Given:
+    def under(self, former: Mapping[str, str]) -> RecordedStack:
         """The state under the devices' present names; ``former`` has the former names of renamed devices.
 
         A device already under its new name in the state is not renamed again.
@@ -39,12 +39,12 @@ class Given:
             downlinks={new_names.get(name, name): offers for name, offers in self.downlinks.items()},
         )
 
-    def with_running(self, devices: Iterable[str]) -> Given:
+    def with_running(self, devices: Iterable[str]) -> RecordedStack:
         """The state with running ``devices`` added: their files are unknown."""
         return replace(self, trees={**self.trees, **dict.fromkeys(devices, "")})
 
 
-def read_given(state: Mapping[str, Any]) -> Given:
+def read_given(state: Mapping[str, Any]) -> RecordedStack:
     """Devices' last trees from a stack's state; ``state`` is a deployment exported by Pulumi."""
     trees: dict[str, str] = {}
     failed: dict[str, str] = {}
@@ -61,4 +61,4 @@ def read_given(state: Mapping[str, Any]) -> Given:
             trees |= outputs["devices"]
             failed |= outputs.get("failed", {})
             downlinks |= dict.fromkeys(outputs["devices"], outputs.get("downlinks", {}))
-    return Given(trees=trees, failed=failed, downlinks=downlinks, manifest=manifest, provider=provider)
+    return RecordedStack(trees=trees, failed=failed, downlinks=downlinks, manifest=manifest, provider=provider)
