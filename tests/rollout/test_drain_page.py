@@ -95,7 +95,7 @@ def test_a_drain_that_lapsed_is_told_by_lint_preview_and_status(site: Path, monk
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("rtsw-p00r00",), "gpu-p00r00n0, gpu-p00r00n1 would lose every way into a fabric"),
+        (("rtsw-p00r00",), "gpu-p00r00n0, gpu-p00r00n1 would lose every path into a fabric"),
         (("rtsw-p00r00", "eth2/1/1"), "gpu-p00r00n0 would lose that link"),
         (("gpu-p00r00n0", "be0"), "gpu-p00r00n0 would lose that link"),
     ],

@@ -145,7 +145,7 @@ def test_jobs_that_run_are_named_with_what_they_lose(site: Site) -> None:
 
     text = "\n".join(text_lines(site.preview(jobs=jobs)))
 
-    assert "  job 4711 (llm): 1 of 2 nodes keep 50.0% of their way up at worst, from then on" in text
+    assert "  job 4711 (llm): 1 of 2 nodes keep 50.0% of their uplink bandwidth at worst, from then on" in text
     assert "  jobs that notice nothing: 4712 (eval)" in text
 
 

@@ -128,7 +128,7 @@ def test_a_wave_of_which_no_cut_could_keep_the_policy_says_so_and_stands_alone()
 
     (wave,) = plan_waves(plan, stacks, {"mgmt-00": Effect.RESTART}, DEFAULT_ROLLOUT)
 
-    assert wave.breaks == "p00r00 keeps 0% of its way up on management, below 75%, however it is cut"
+    assert wave.breaks == "p00r00 keeps 0% of its uplink bandwidth on management, below 75%, in any split"
 
 
 def test_members_of_a_service_take_turns() -> None:

@@ -269,7 +269,7 @@ class _Packing:
         floor = self._policy.min_bandwidth_percent / 100
         share, rack, fabric = self._ways.worst(wave.down, wave.racks)
         if share + EPSILON < floor:
-            return f"{rack} keeps {share:.0%} of its way up on {fabric}, below {floor:.0%}, however it is cut"
+            return f"{rack} keeps {share:.0%} of its uplink bandwidth on {fabric}, below {floor:.0%}, in any split"
         return ""
 
     def _closed(self, layer: str, kind: str, wave: _OpenWave, *, is_canary: bool) -> Wave:

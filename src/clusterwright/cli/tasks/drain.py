@@ -202,7 +202,7 @@ def _require_nodes_drained(plan: Plan, devices: tuple[str, ...], port: str) -> N
     for device in devices:
         cut |= _cut_nodes(plan, device, port) - set(devices)
     if cut:
-        loss = "that link" if port else "every way into a fabric"
+        loss = "that link" if port else "every path into a fabric"
         pronoun = "it" if len(cut) == 1 else "them"
         raise ClusterwrightError(
             f"{and_more(sorted(cut), 4)} would lose {loss}, and jobs run there: drain {pronoun} first. "

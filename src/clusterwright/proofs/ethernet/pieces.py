@@ -136,7 +136,7 @@ def piece_faults(tree: RenderedTree) -> Iterator[Counterexample]:
             if pieces in reported:
                 continue
             reported.add(pieces)
-            reason = "no way up and then down joins them"
+            reason = "no path up and then down joins them"
             if len(pieces) > 1:
                 reason = f"{name} is in {wiring.piece_count} pieces, and no cable joins them"
             router = network_of_tree(tree).routers[source.switch]

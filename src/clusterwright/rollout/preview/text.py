@@ -161,7 +161,7 @@ def _disturbs(disturbance: Disturbance, limits: Bounds) -> Iterator[str]:
     yield from _absences(disturbance.waves)
     yield from (_partition(loss) for loss in disturbance.partitions[: limits.items])
     for share, racks in _by_share(disturbance.standing)[: limits.items]:
-        yield f"  afterwards {_racks(racks)} {_keep(racks)} {share:.1%} of {_its(racks)} way up"
+        yield f"  afterwards {_racks(racks)} {_keep(racks)} {share:.1%} of {_its(racks)} uplink bandwidth"
     for job in disturbance.jobs[: limits.items]:
         yield f"  job {job.job.name}: {'; '.join(job_phrases(job))}"
     yield from _more(disturbance.jobs, limits.items, "jobs")
@@ -208,7 +208,7 @@ def _lost_bandwidth(waves: Iterable[WaveImpact]) -> Iterator[str]:
         change = "lose" if len(racks) > 1 else "loses"
         if share:
             change = f"{_keep(racks)} {share:.1%} of"
-        yield f"  {_racks(racks)} {change} {_its(racks)} way up, {_when(numbers)}"
+        yield f"  {_racks(racks)} {change} {_its(racks)} uplink bandwidth, {_when(numbers)}"
     if len(set(shares.values())) > 4:
         yield f"  … and others keep more, up to {max(shares.values()):.1%}"
 
@@ -253,10 +253,10 @@ def job_phrases(impact: JobImpact) -> Iterator[str]:
         named = names_of(impact.interrupted, 40)
         yield f"{len(impact.interrupted):,} of {total} lose connections: interfaces are set up anew ({named})"
     if impact.cut:
-        yield f"{len(impact.cut):,} of {total} lose every way of a fabric ({names_of(impact.cut, 40)})"
+        yield f"{len(impact.cut):,} of {total} lose every path of a fabric ({names_of(impact.cut, 40)})"
     if impact.slowed:
         when = "from then on" if impact.worst_wave == AFTERWARDS else f"in wave {impact.worst_wave}"
-        yield f"{len(impact.slowed):,} of {total} keep {impact.least:.1%} of their way up at worst, {when}"
+        yield f"{len(impact.slowed):,} of {total} keep {impact.least:.1%} of their uplink bandwidth at worst, {when}"
 
 
 def _waves(impacts: Sequence[WaveImpact], limits: Bounds) -> Iterator[str]:

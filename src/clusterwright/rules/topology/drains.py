@@ -91,7 +91,7 @@ def _reason(
         )
     for name in active_below:
         if not _uppers(fabric, name, states):
-            return f"{name} is left without a way up: all switches above it are drained or gone."
+            return f"{name} has no uplink left: all switches above it are drained or gone."
     return ""
 
 

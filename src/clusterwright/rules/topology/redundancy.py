@@ -178,5 +178,5 @@ def _cuts(ways: UpwardPaths) -> Iterator[tuple[Path, str, str]]:
         yield (
             (*above.path, "role"),
             f"When {upper.name} fails, the nodes of {one.name} no longer reach those of {other.name}.",
-            f"Let both have a way up past {upper.name}: more uplinks below {above.role}, or other counts.",
+            f"Give both an uplink past {upper.name}: more uplinks below {above.role}, or other counts.",
         )
