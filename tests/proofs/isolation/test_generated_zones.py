@@ -30,7 +30,9 @@ from clusterwright.rules.engine import lint_path
 from clusterwright.spec.load import load_spec
 
 SHARE = 5  # tenths of the examples that other generated clusters have
-LEAST_ACCEPTED = 0.35  # a drawn zone of management ports asks for flows (CW625) that are drawn rarely
+# About half are accepted, 27 to 39 of 60 by seed: a drawn zone of management ports asks for flows (CW625), which are
+# drawn rarely.
+LEAST_ACCEPTED = 0.25
 OPEN_FABRIC = "CW539"  # a fabric in no zone: drawn zones seldom cover all, and the proof has to be right about it too
 # What lint does not know yet: which permitted flow has no path through the fabrics.
 NOT_ASKED = ("cannot be carried",)
