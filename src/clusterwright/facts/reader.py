@@ -20,7 +20,7 @@ IN, OUT = "in", "out"
 Fault = tuple[int, str]
 """The offset in the text, and the mistake."""
 
-RouteJudge = Callable[[str, str], str]
+RouteCheck = Callable[[str, str], str]
 """The fault of a route to a destination through a next hop, "" for none; an unnamed hop is ""."""
 
 ServersByFile = Mapping[str, Callable[[str], Iterator["Server"]]]
@@ -168,7 +168,7 @@ class SystemReader:
     """The services and accounts, by their constants above, covered by these files."""
     silent: Callable[[str], Iterator[Fault]]
     """Services left switched off by the file, with their places."""
-    routes: Mapping[str, Callable[[str, RouteJudge], Iterator[Fault]]]
+    routes: Mapping[str, Callable[[str, RouteCheck], Iterator[Fault]]]
     """By file, wrong routes."""
     named: re.Pattern[str]
     """Lines naming the addresses of interfaces and filters."""

@@ -12,8 +12,8 @@ from clusterwright.intent.filter_entries import (
     ICMP_ERRORS,
     TCP,
     Permit,
-    judged,
     on_link,
+    permit_of,
     subnet_network,
     zones_on,
 )
@@ -92,8 +92,8 @@ def border_filter(plan: Plan, border: Border) -> BorderFilter:
         if not outer or not inner:
             continue
         reached.extend(inner)
-        incoming.append(judged(flow, version, reply=not begins)._replace(sources=outer, targets=inner))
-        outgoing.append(judged(flow, version, reply=begins)._replace(sources=inner, targets=outer))
+        incoming.append(permit_of(flow, version, reply=not begins)._replace(sources=outer, targets=inner))
+        outgoing.append(permit_of(flow, version, reply=begins)._replace(sources=inner, targets=outer))
     learnt = learnt_at(plan, border)
     beyond = collapse(learnt)
     incoming.append(Permit("icmp errors", version, ICMP, sources=beyond, types=ICMP_ERRORS[version]))

@@ -13,9 +13,9 @@ from clusterwright.intent.filter_entries import (
     ICMP,
     ICMP_ERRORS,
     Permit,
-    judged,
     on_link,
     peer_networks,
+    permit_of,
     zones_on,
 )
 from clusterwright.intent.per_plan import per_plan
@@ -108,7 +108,7 @@ def management_permits(plan: Plan, fabric_name: str, *, single_ports: bool = Fal
             for mine, other, reply in ((flow.target, flow.source, False), (flow.source, flow.target, True)):
                 sources = peer_networks(plan, zone, other, fabric_name) if mine == zone else ()
                 if sources:
-                    permits.append(judged(flow, version, reply=reply)._replace(sources=sources))
+                    permits.append(permit_of(flow, version, reply=reply)._replace(sources=sources))
     permits.append(Permit("icmp errors", version, ICMP, types=ICMP_ERRORS[version]))
     return without_hidden(tuple(map(with_single_ports, permits) if single_ports else permits))
 

@@ -23,7 +23,7 @@ Locals = tuple[tuple[Zone, tuple[Network, ...]], ...]
 """Zones with those of their prefixes that lie behind a switch."""
 
 _MOST_COMPARED = 4_000  # each with each: of more entries than that no chip is told
-REPLIES = " replies"  # what ``judged`` calls a flow's other direction
+REPLIES = " replies"  # as ``permit_of`` calls a flow's other direction
 
 # Requests of hosts without an address, which go no further than the relay (RFC 2131, RFC 8415), and for a router.
 ASKING = {

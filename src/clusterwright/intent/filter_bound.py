@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from clusterwright.intent.edge_filters import ASKING, entries_of
 from clusterwright.intent.filter_cover import with_single_ports
-from clusterwright.intent.filter_entries import ICMP_ERRORS, ON_LINK, judged
+from clusterwright.intent.filter_entries import ICMP_ERRORS, ON_LINK, permit_of
 from clusterwright.intent.zone_networks import collapse, meeting_fabrics
 from clusterwright.spec.hardware.systems import system_of
 from clusterwright.spec.isolation import BOOT
@@ -166,7 +166,7 @@ class FilterBound:
 
 
 def _sent(flow: Flow, version: int, system: System, *, reply: bool) -> Permit:
-    permit = judged(flow, version, reply=reply)
+    permit = permit_of(flow, version, reply=reply)
     return permit if system.matches_ranges else with_single_ports(permit)
 
 

@@ -97,10 +97,10 @@ def _towards(plan: Plan, zone: Zone, flow: Flow, other: str, fabric: Fabric, *, 
         return
     targets = peer_networks(plan, zone.name, other, fabric.name)
     if targets:
-        yield judged(flow, targets[0].version, reply=reply)._replace(targets=targets)
+        yield permit_of(flow, targets[0].version, reply=reply)._replace(targets=targets)
 
 
-def judged(flow: Flow, version: int, *, reply: bool) -> Permit:
+def permit_of(flow: Flow, version: int, *, reply: bool) -> Permit:
     """A flow, or its replies, between addresses still to be named."""
     name = f"{flow.name} replies" if reply else flow.name
     if flow.protocol == ICMP:

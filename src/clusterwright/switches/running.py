@@ -32,14 +32,14 @@ OUTPUTS: Mapping[str, Output] = {
 
 
 def drifts(
-    device: str, rendered: Mapping[str, str], running: Mapping[str, str], judges: Iterable[tuple[str, Compare]]
+    device: str, rendered: Mapping[str, str], running: Mapping[str, str], comparisons: Iterable[tuple[str, Compare]]
 ) -> tuple[Drift, ...]:
     """Every difference of one device, file by file.
 
-    ``rendered`` is its tree, ``running`` its answers, by path or name of an output; ``judges`` compare files by pattern
-    of the rendered path: the first match. Raises ClusterwrightError for unreadable text.
+    ``rendered`` is its tree, ``running`` its answers, by path or name of an output; ``comparisons`` have a pattern
+    of the rendered path, and the first match compares. Raises ClusterwrightError for unreadable text.
     """
-    systems_known = tuple(judges)
+    compare_by_pattern = tuple(comparisons)
     drifts: list[Drift] = []
     for name, text in sorted(running.items()):
         pattern = OUTPUTS[name].files if name in OUTPUTS else name
@@ -55,7 +55,7 @@ def drifts(
                 )
             )
             continue
-        compare = next(judge for judged_pattern, judge in systems_known if fnmatchcase(paths[0], judged_pattern))
+        compare = next(compare for pattern, compare in compare_by_pattern if fnmatchcase(paths[0], pattern))
         try:
             differences = tuple(compare("\n".join(rendered[path] for path in paths), text))
         except ValueError as error:

@@ -7,7 +7,7 @@ from functools import partial
 from ipaddress import ip_network
 from itertools import chain
 
-from clusterwright.facts.reader import Fault, RouteJudge
+from clusterwright.facts.reader import Fault, RouteCheck
 from clusterwright.finding import VerifyError
 from clusterwright.hosts.linux.reader.routes import ROUTES
 from clusterwright.packets.ranges import Ranges
@@ -64,7 +64,7 @@ def route_faults(
             leave_open(tree, device, path, VerifyError(f"{device}:/{path}: the routes do not read ({error!r})."))
 
 
-def _files_with_routes(tree: RenderedTree) -> list[tuple[str, str, Callable[[str, RouteJudge], Iterator[Fault]]]]:
+def _files_with_routes(tree: RenderedTree) -> list[tuple[str, str, Callable[[str, RouteCheck], Iterator[Fault]]]]:
     """Device, path and reader of each file with routes, in order."""
     files = []
     for path in tree.paths:

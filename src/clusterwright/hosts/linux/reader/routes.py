@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clusterwright.facts.reader import Fault, RouteJudge
+from clusterwright.facts.reader import Fault, RouteCheck
 
 # each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
 _NETWORK = re.compile(
@@ -18,7 +18,7 @@ _DEFAULT = re.compile(r"^ *neighbor \S+ default-originate.*$", re.M)
 _PROFILE = re.compile(r"^(?:gateway|address\d+|route\d+)=(?P<value>.*)$", re.M)
 
 
-def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+def networkd_routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """Routes of a .network file, and settings for learning routes."""
     section, start = "", 0
     hops: list[str] = []
@@ -26,7 +26,7 @@ def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
     for match in _NETWORK.finditer(f"\n{text}"):
         if match["section"]:
             if section == "[Route]":
-                yield from _route_faults(start, hops, destinations, judge)
+                yield from _route_faults(start, hops, destinations, check_route)
             section, start, hops, destinations = match["section"], match.start(), [], []
         elif match["to"]:
             destinations.append((match.start(), match["to"]))
@@ -37,38 +37,38 @@ def networkd_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
         else:
             yield match.start(), f"{match['learnt']} takes routes from any neighbour"
     if section == "[Route]":
-        yield from _route_faults(start, hops, destinations, judge)
+        yield from _route_faults(start, hops, destinations, check_route)
 
 
 def _route_faults(
-    start: int, hops: list[str], destinations: list[tuple[int, str]], judge: RouteJudge
+    start: int, hops: list[str], destinations: list[tuple[int, str]], check_route: RouteCheck
 ) -> Iterator[Fault]:
     """Errors of a section [Route], of a route over each of its hops."""
     if hops and not destinations:
         yield start, "a default route (a gateway without a destination) leads everywhere, the internet included"
     for line, prefix in destinations:
-        faults = dict.fromkeys(judge(prefix, hop) for hop in hops or [""])
+        faults = dict.fromkeys(check_route(prefix, hop) for hop in hops or [""])
         for fault in faults:
             if fault:
                 yield line, fault
 
 
-def frr_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+def frr_routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """Static routes of FRR, and its announced default routes."""
     for match in _FRR.finditer(text):
-        if what := judge(match["to"], match["via"]):
+        if what := check_route(match["to"], match["via"]):
             yield match.start(), what
     for match in _DEFAULT.finditer(text):
         yield match.start(), f'"{match[0].strip()}" announces a default route'
 
 
-def profile_routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+def profile_routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """A NetworkManager profile: ``address1=ADDRESS/LENGTH[,GATEWAY]``, ``route1=PREFIX,HOP``, ``gateway=``."""
     for match in _PROFILE.finditer(text):
         key, _, value = match[0].partition("=")
         parts = value.split(",")
         if key.startswith("route"):
-            if what := judge(parts[0], *parts[1:2] or [""]):
+            if what := check_route(parts[0], *parts[1:2] or [""]):
                 yield match.start(), what
         elif key == "gateway" or len(parts) > 1:
             yield match.start(), "a gateway makes a default route: it leads everywhere, the internet included"

@@ -18,7 +18,7 @@ from clusterwright.device_files.writer import SharedFile, Writer
 from clusterwright.intent.boot_relays import dhcp_port, unnamed_relays
 from clusterwright.intent.device_kind import NodeKind
 from clusterwright.intent.filter_cover import ALL_ADDRESSES, ALL_PORTS, Box, box_of, needed, span
-from clusterwright.intent.filter_entries import judged
+from clusterwright.intent.filter_entries import permit_of
 from clusterwright.intent.node_nics import is_managed
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.zone_networks import Contact, ZoneNetwork, contacts_of, peers_over, zone_networks
@@ -217,7 +217,7 @@ def _boxes(candidates: Sequence[_Candidate]) -> Iterator[list[Box]]:
     names = dict.fromkeys(chain.from_iterable(candidate.names for candidate in candidates))
     numbers = {name: number for number, name in enumerate(names)}
     for candidate in candidates:
-        permit = judged(candidate.contact.flow, candidate.version, reply=False)
+        permit = permit_of(candidate.contact.flow, candidate.version, reply=False)
         place = 2 * candidate.contact.outbound + (candidate.version == 6)
         ports, kinds = permit.target_ports or (ALL_PORTS,), permit.types or (None,)
         boxes = []

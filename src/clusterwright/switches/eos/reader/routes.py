@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clusterwright.facts.reader import Fault, RouteJudge
+from clusterwright.facts.reader import Fault, RouteCheck
 
 _STATIC = re.compile(r"\nip(?:v6)? route (?:vrf (?P<vrf>\S+) )?(?P<to>\S+) (?P<via>.+)$", re.M)
 _LEAK = re.compile(
@@ -15,11 +15,11 @@ _LEAK = re.compile(
 _LEAKS = ("default-originate", "leak routes ", "route-target import ", "vpn-import ", "redistribute ")
 
 
-def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """Static routes except discarding ones, and every source of routes from outside."""
     for match in _STATIC.finditer(f"\n{text}"):
         hop = next((word for word in match["via"].split() if "." in word or ":" in word), "")
-        if match["via"].split()[0] != "Null0" and (what := judge(match["to"], hop)):
+        if match["via"].split()[0] != "Null0" and (what := check_route(match["to"], hop)):
             yield match.start(), what
         if "egress-vrf" in match["via"]:
             vrf = match["vrf"] or "default"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from clusterwright.facts.reader import Fault, RouteJudge
+from clusterwright.facts.reader import Fault, RouteCheck
 from clusterwright.switches.fboss.reader.configuration import AGENT, LAYOUTS
 from clusterwright.switches.fboss.reader.document import FileShape, document_of
 
@@ -21,7 +21,7 @@ def _has_routes(shape: FileShape) -> bool:
     return any(_HAS_ROUTES.search(part) for part in (shape.around, *shape.forms))
 
 
-def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """The agent's static routes, but those to nowhere; only their part of the file is parsed."""
     if not _has_routes(document_of(text, LAYOUTS[AGENT]).shape):
         return
@@ -29,5 +29,5 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
         rows = json.JSONDecoder().raw_decode(text, key.end())[0]
         for row in rows:
             for hop in row.get("nexthops", []) or [""]:
-                if what := judge(row["prefix"], hop):
+                if what := check_route(row["prefix"], hop):
                     yield text.find(f'"{row["prefix"]}"', key.start()), what

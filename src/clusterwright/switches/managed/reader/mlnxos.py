@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from ipaddress import ip_network
 
-from clusterwright.facts.reader import LOGS, NAMES, SNMP, SSH, TIME, Fault, Login, Planned, RouteJudge, Server
+from clusterwright.facts.reader import LOGS, NAMES, SNMP, SSH, TIME, Fault, Login, Planned, RouteCheck, Server
 from clusterwright.facts.unread import Unread
 
 PATH = "var/opt/tms/text-configs/clusterwright"
@@ -158,9 +158,9 @@ def logins(path: str, text: str) -> Iterator[Login]:
         )
 
 
-def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """Default routes and static ones."""
     for match in _ROUTE.finditer(text):
         to = match["six"] or (f"{match['to']}/{match['mask']}" if match["to"] else "default")
-        if what := judge(to if match["six"] or to == "default" else str(ip_network(to)), match["via"]):
+        if what := check_route(to if match["six"] or to == "default" else str(ip_network(to)), match["via"]):
             yield match.start(), what

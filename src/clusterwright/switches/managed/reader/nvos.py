@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from clusterwright.facts.reader import LOGS, NAMES, SSH, TIME, Fault, Planned, RouteJudge, Server
+from clusterwright.facts.reader import LOGS, NAMES, SSH, TIME, Fault, Planned, RouteCheck, Server
 from clusterwright.packets.boxes import DST, FAMILY, ICMP, ICMP6, PROTO, V4, V6, WHOLE, box
 from clusterwright.packets.filters import ACCEPT, Rule
 from clusterwright.packets.phrases import address
@@ -113,7 +113,7 @@ def silent(text: str) -> Iterator[Fault]:
         yield begins(text, state.line), SSH
 
 
-def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """NVOS's gateway is a default route of its port: the port's outward lists decide its destinations."""
     root, lists = read_objects(text), NvueLists(text)
     for port, interface in root.items("interface"):
@@ -123,9 +123,9 @@ def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
                 if rule.verdict != ACCEPT:
                     continue
                 for destination in _destinations(rule):
-                    if what := judge(destination, hop):
+                    if what := check_route(destination, hop):
                         yield begins(text, rule.line), f"the gateway's way out: {what}"
-            if not all(_is_ended(rules, family) for family in (V4, V6)) and judge(
+            if not all(_is_ended(rules, family) for family in (V4, V6)) and check_route(
                 "::/0" if ":" in hop else "0.0.0.0/0", hop
             ):
                 what = f"the gateway makes a default route, and no list of {port} ends it outwards: it leads everywhere"

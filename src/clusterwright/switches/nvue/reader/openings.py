@@ -15,7 +15,7 @@ from clusterwright.facts.reader import (
     TIME,
     Fault,
     Planned,
-    RouteJudge,
+    RouteCheck,
     Server,
 )
 from clusterwright.facts.router import shown
@@ -56,11 +56,11 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
     yield from ((begins(text, line), what) for line, what in openings_by_line)
 
 
-def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """Static routes with a destination, and default routes of a gateway. Raises Unreadable."""
     root = read_nvue_objects(text)
     for prefix, hop, section in (*_static_routes(root), *_gateway_routes(root)):
-        if what := judge(prefix, hop):
+        if what := check_route(prefix, hop):
             yield begins(text, section.line), what
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clusterwright.facts.reader import Fault, RouteJudge
+from clusterwright.facts.reader import Fault, RouteCheck
 from clusterwright.switches.sonic.reader.document import tables_of
 
 
-def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """Static routes, but those to nowhere; a gateway makes a default route, unless one to nowhere comes before it."""
     document: Mapping[str, Any] = tables_of(text)
     routes = document.get("STATIC_ROUTE", {})
     discards = {key for key, fields in routes.items() if fields.get("blackhole") == "true"}
     for key, fields in routes.items():
         hops = fields.get("nexthop", "").split(",") if key not in discards else ()
-        for what in dict.fromkeys(filter(None, (judge(key.rpartition("|")[2], hop) for hop in hops))):
+        for what in dict.fromkeys(filter(None, (check_route(key.rpartition("|")[2], hop) for hop in hops))):
             yield text.find(f'"{key}"'), what
     for key, fields in document.get("MGMT_INTERFACE", {}).items():
         anywhere = "::/0" if ":" in fields.get("gwaddr", "") else "0.0.0.0/0"

@@ -13,7 +13,7 @@ from clusterwright.facts.reader import (
     Fault,
     Login,
     Planned,
-    RouteJudge,
+    RouteCheck,
     Server,
     SystemReader,
     Unsupported,
@@ -92,7 +92,7 @@ def logins(path: str, text: str) -> Iterator[Login]:
         yield Login(match.start(), match[1], key=match[3], is_admin=match[2] == "admin")
 
 
-def routes(text: str, judge: RouteJudge) -> Iterator[Fault]:
+def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """Acme OS has no routes."""
     yield from ()
 
