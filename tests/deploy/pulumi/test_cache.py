@@ -188,7 +188,7 @@ sys.addaudithook(lambda event, given: opened.add(given) if event == "open" and i
 
 from clusterwright.deploy.pulumi import cache
 from clusterwright.deploy.pulumi.rendering import make_manifests
-from clusterwright.deploy.targets import Chosen
+from clusterwright.deploy.targets import TargetSettings
 from clusterwright.deploy.pulumi.units import cut
 from clusterwright.plan.build import build_plan
 from clusterwright.rules.engine import lint_path
@@ -199,7 +199,7 @@ spec, root = Path(sys.argv[1]), Path(sys.argv[2])
 with noting_reads() as read:
     lint_path(spec)
     plan = build_plan(load_spec(spec))
-make_manifests(plan, Chosen("directory", root), cut(plan))
+make_manifests(plan, TargetSettings("directory", root), cut(plan))
 covered = [cache._PACKAGE, *map(cache._data_folder, cache._FOLDERS), root, Path("/proc"), Path("/dev")]
 covered += [Path(place) for place in {sys.prefix, sys.base_prefix, *filter(None, sys.path)}]
 own = cache._PACKAGE.parent
