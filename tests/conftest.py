@@ -95,7 +95,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the files that take longest first."""
-    rank = {CHECKOUT / name: at for at, name in enumerate(LONGEST)}
+    rank = {CHECKOUT / name: index for index, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 

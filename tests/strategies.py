@@ -167,11 +167,11 @@ def _node_model(draw: st.DrawFn, name: str, technology: str, rails: int) -> Data
 def _levels(draw: st.DrawFn, depth: int, largest: int) -> list[Data]:
     """Grouping levels from the rack up; numbers run on through the cluster or begin anew in each larger group."""
     levels = []
-    for at in range(depth):
-        name, code = LEVELS[at]
+    for index in range(depth):
+        name, code = LEVELS[index]
         level: Data = {"name": name, "of": draw(st.integers(1, largest)), "code": code}
-        if at + 1 < depth and draw(st.booleans()):
-            level["within"] = draw(st.sampled_from([*(name for name, _ in LEVELS[at + 1 : depth]), "cluster"]))
+        if index + 1 < depth and draw(st.booleans()):
+            level["within"] = draw(st.sampled_from([*(name for name, _ in LEVELS[index + 1 : depth]), "cluster"]))
         levels.append(level)
     return levels
 
@@ -278,7 +278,7 @@ def _cases(draw: st.DrawFn, ample: bool) -> Case:
                 "levels": draw(_levels(depth if number == 0 else draw(st.integers(1, depth)), largest)),
             }
         )
-    names = [f"switch{at}" for at in range(draw(st.integers(1, 4)))]
+    names = [f"switch{index}" for index in range(draw(st.integers(1, 4)))]
     models += draw(_switches(names, technology, ample))
     levels = [level["name"] for level in groups[0]["levels"]]
     attach = [{"nodes": group["name"], "nics": "backend"} for group in groups]

@@ -12,7 +12,7 @@ from clusterwright.and_more import and_more
     [(0, ""), (1, "n0"), (2, "n0, n1"), (3, "n0, n1 and 1 more"), (1_234, "n0, n1 and 1,232 more")],
 )
 def test_the_first_are_named_and_the_others_counted(count: int, said: str) -> None:
-    assert and_more([f"n{at}" for at in range(count)], 2) == said
+    assert and_more([f"n{index}" for index in range(count)], 2) == said
 
 
 def test_sentences_are_parted_by_what_is_asked_for() -> None:

@@ -132,10 +132,10 @@ for path in sys.argv[1:]:
 def test_huge_counts_are_refused_before_anything_is_expanded(tmp_path: Path) -> None:
     text = (INVENTORY / "lab-ib.yaml").read_text()
     files = []
-    for at, (written, pattern) in enumerate(COUNTS):
+    for index, (written, pattern) in enumerate(COUNTS):
         assert written in text, written
         for value in HUGE:
-            files.append(tmp_path / f"{at}-{value}.yaml")
+            files.append(tmp_path / f"{index}-{value}.yaml")
             files[-1].write_text(text.replace(written, pattern.format(value), 1))
     begin = time.monotonic()
     done = limited(sys.executable, "-c", LINT_WITHIN_LIMITS, *files)

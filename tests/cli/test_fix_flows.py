@@ -155,8 +155,8 @@ def test_a_flow_that_is_an_error_itself_is_not_written(tmp_path: Path) -> None:
         known = [flow for flow in flows if any(flow_text(flow) in line for line in lines)]
         missing = (replace(wanted, instead=json.dumps(flow)) for flow in flows if flow not in known)
         refused = (
-            Finding("CW521", Severity.ERROR, "", "", Position(str(file), at, 5))
-            for at, line in enumerate(lines, 1)
+            Finding("CW521", Severity.ERROR, "", "", Position(str(file), number, 5))
+            for number, line in enumerate(lines, 1)
             if "name: bad" in line
         )
         return (*missing, *refused)

@@ -132,7 +132,7 @@ def test_exchanged_names_of_switches_are_refuted(read_back: Path, *, spec: bool)
     for manager in (MANAGER, STANDBY):
         path = read_back / manager / "etc/opensm/ib-node-name-map"
         lines = path.read_text().splitlines()
-        first, second = [at for at, line in enumerate(lines) if line.startswith("0x")][:2]
+        first, second = [index for index, line in enumerate(lines) if line.startswith("0x")][:2]
         (one, name), (two, other) = lines[first].split(None, 1), lines[second].split(None, 1)
         lines[first], lines[second] = f"{one} {other}", f"{two} {name}"
         path.write_text("\n".join(lines) + "\n")

@@ -124,9 +124,9 @@ def _between_nodes(draw: st.DrawFn, spec: Data) -> None:
         if mount["type"] in _PORTS:  # whose servers ask their clients
             ends += [(mount["system"], name) for name in mount["nodes"]]
         flows += [
-            flow(f"{a}-files-{b}-{at}", a, b, protocol, *numbers)
+            flow(f"{a}-files-{b}-{index}", a, b, protocol, *numbers)
             for a, b in ends
-            for at, (protocol, *numbers) in enumerate(ports)
+            for index, (protocol, *numbers) in enumerate(ports)
         ]
         if "kerberos" in spec.get("encryption", {}):
             flows += [flow(f"{name}-tickets", name, "site-services", "tcp", 88) for name in mount["nodes"]]
@@ -189,10 +189,10 @@ def _more(draw: st.DrawFn, spec: Data) -> None:
     }
     if chance(draw, 90):  # zones outside meet nobody here but who has a plain network
         ends = [name for name in ends if name in addressed] or ends
-    for at in range(draw(st.integers(0, 4))):
+    for index in range(draw(st.integers(0, 4))):
         protocol = draw(st.sampled_from(["tcp", "udp", "icmp", "any"]))
         ports = draw(_ports()) if protocol in {"tcp", "udp"} and chance(draw, 80) else []
-        flows.append(flow(f"extra-{at}", draw(st.sampled_from(ends)), draw(st.sampled_from(ends)), protocol, *ports))
+        flows.append(flow(f"extra-{index}", draw(st.sampled_from(ends)), draw(st.sampled_from(ends)), protocol, *ports))
 
 
 @st.composite

@@ -40,8 +40,8 @@ class Tally:
 
     def draw(self, count: int, number: int) -> None:
         """Judges ``count`` specs, the same ones for the same ``number``; as many of them with each of RARE."""
-        for at, rare in enumerate(RARE):
-            self._draw(count * (at + 1) // len(RARE) - count * at // len(RARE), number + at, rare)
+        for index, rare in enumerate(RARE):
+            self._draw(count * (index + 1) // len(RARE) - count * index // len(RARE), number + index, rare)
 
     def _draw(self, count: int, number: int, rare: str) -> None:
         @seed(number)

@@ -23,12 +23,12 @@ def chance(draw: st.DrawFn, percent: int) -> bool:
 def levels(draw: st.DrawFn, depth: int, names: tuple[str, ...] = ("rack", "pod", "hall")) -> list[Data]:
     """Grouping levels from the rack up, one to three of them; numbers run on or begin anew in each larger group."""
     found = []
-    for at in range(depth):
-        level: Data = {"name": names[at], "of": draw(st.integers(1, 4))}
+    for index in range(depth):
+        level: Data = {"name": names[index], "of": draw(st.integers(1, 4))}
         if chance(draw, 40):
-            level["code"] = _LEVELS[at][1]
-        if at + 1 < depth and chance(draw, 40):
-            level["within"] = draw(st.sampled_from([*names[at + 1 : depth], "cluster"]))
+            level["code"] = _LEVELS[index][1]
+        if index + 1 < depth and chance(draw, 40):
+            level["within"] = draw(st.sampled_from([*names[index + 1 : depth], "cluster"]))
         found.append(level)
     return found
 
@@ -40,17 +40,17 @@ def compute_groups(draw: st.DrawFn, infiniband: bool, rare: str) -> list[Data]:
     depth = draw(st.sampled_from([1, 2, 2, 3]))
     second = "su" if infiniband and chance(draw, 60) else "pod"
     groups = []
-    for at in range(2 if several or chance(draw, 25) else 1):
-        model = draw(st.sampled_from(COMPUTE if at == 0 else COMPUTE[1:]))
+    for index in range(2 if several or chance(draw, 25) else 1):
+        model = draw(st.sampled_from(COMPUTE if index == 0 else COMPUTE[1:]))
         if rare == "two-port NICs" or not (infiniband or draw(st.integers(0, 9))):
             model = "two-port-node"
         groups.append(
             {
-                "name": ("compute", "special")[at],
+                "name": ("compute", "special")[index],
                 "model": model,
                 "role": "node",
-                "count": draw(st.sampled_from([1, 2, 3, 4, 5, 7, 8, 9, 12, 16]) if at == 0 else st.integers(1, 4)),
-                "prefix": ("gpu", "sp")[at],
+                "count": draw(st.sampled_from([1, 2, 3, 4, 5, 7, 8, 9, 12, 16]) if index == 0 else st.integers(1, 4)),
+                "prefix": ("gpu", "sp")[index],
                 "levels": draw(levels(depth, ("rack", second, "hall"))),
             }
         )

@@ -142,7 +142,8 @@ def _apart(spec: Data, error: Finding) -> bool:
     served = {attach.get("nodes") for attach in fabric["attach"]}
     zones = [zone["name"] for zone in spec.get("zones", ()) if zone["name"] in served]
     fabric["partitions"] = [
-        {"name": f"part-{name}", "pkey": at, "zones": [name], "membership": "full"} for at, name in enumerate(zones, 1)
+        {"name": f"part-{name}", "pkey": number, "zones": [name], "membership": "full"}
+        for number, name in enumerate(zones, 1)
     ]
     return bool(zones)
 

@@ -85,25 +85,25 @@ def tiers(
     found: list[Data] = []
     below: _Below | None = None
     railed = True
-    for at, place in enumerate(places):
-        joins = ["all", "all", *(["rail", "rail"] if railed else []), *(["position"] if at and below else [])]
+    for index, place in enumerate(places):
+        joins = ["all", "all", *(["rail", "rail"] if railed else []), *(["position"] if index and below else [])]
         ports = attached[0].ports_of_gpu
-        joins += ["port"] * 3 if at and ports > 1 and found[-1]["join"] in ("rail", "port") else []
-        join = draw(st.sampled_from(joins if technology != "ethernet" or at else ["all"]))
+        joins += ["port"] * 3 if index and ports > 1 and found[-1]["join"] in ("rail", "port") else []
+        join = draw(st.sampled_from(joins if technology != "ethernet" or index else ["all"]))
         railed = join == "rail"
         planes = attached[0].count if railed else found[-1]["count"] if join == "position" else 1
         planes = ports if join == "port" else planes
-        loads = _loads(attached, places[: at + 1], below, planes, join)
+        loads = _loads(attached, places[: index + 1], below, planes, join)
         count = draw(st.integers(1, min(4, max(1, sum(loads.values())))))
         if below is not None and chance(draw, 85):
             count = min(count, below.links)
-        top = at == len(places) - 1
+        top = index == len(places) - 1
         single = bonded and any(_home(attachment, places) == place for attachment in attached)
         if single:
             count = 1
-        own = system if (top if system == "eos" else at == 0) else ""
+        own = system if (top if system == "eos" else index == 0) else ""
         model, count = _model(draw, technology, loads, count, not top, place, own, 1 if single else 16)
-        tier: Data = {"role": roles[at], "model": model, "per": place, "join": join, "count": count}
+        tier: Data = {"role": roles[index], "model": model, "per": place, "join": join, "count": count}
         down = {speed: -(-load // count) for speed, load in loads.items()}
         if chance(draw, 50):
             tier["down"] = {"medium": draw(st.sampled_from(["dac", "aoc", "mmf"])), "length_m": draw(st.integers(1, 2))}
@@ -116,7 +116,7 @@ def tiers(
                 if top
                 else draw(st.sampled_from(["switch", "switch", "group"]))
             )
-            tier["asn"] = {"base": 4_200_000_000 + 1_000_000 * number + 100_000 * at + 100, "per": per}
+            tier["asn"] = {"base": 4_200_000_000 + 1_000_000 * number + 100_000 * index + 100, "per": per}
         found.append(tier)
     return found
 

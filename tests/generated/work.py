@@ -25,9 +25,12 @@ def work(draw: st.DrawFn, spec: Data, rare: str) -> None:
         apart = several and "controllers" in hosts and (rare == "two slurms" or chance(draw, 30))
         entries = [[group] for group in used] if apart else [used]
         found = [
-            draw(_slurm(spec, each, hosts if not apart else hosts[-1 - at :][:1])) for at, each in enumerate(entries)
+            draw(_slurm(spec, each, hosts if not apart else hosts[-1 - index :][:1]))
+            for index, each in enumerate(entries)
         ]
-        spec["scheduler"] = [{"name": f"slurm-{at}", **each} for at, each in enumerate(found)] if apart else found[0]
+        spec["scheduler"] = (
+            [{"name": f"slurm-{index}", **each} for index, each in enumerate(found)] if apart else found[0]
+        )
         for entry in found:
             _flows(spec, entry, hosts[0])
     if chance(draw, 50):

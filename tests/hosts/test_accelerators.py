@@ -37,7 +37,9 @@ WITHOUT_NVLINKS = PCIE.replace("nvlinks: 18", "nvlinks: 0")
 def hardware(gpus: str, pcie: str = "") -> str:
     """A catalogue with a model of eight GPUs."""
     figures = "".join(f"    {name}: {{value: {value}, assumed: A model of a test.}}\n" for name, value in FIGURES)
-    rails = "".join(f"          - {{interface: be{at}, rdma_device: mlx5_{at}, gpu: {at}}}\n" for at in range(8))
+    rails = "".join(
+        f"          - {{interface: be{index}, rdma_device: mlx5_{index}, gpu: {index}}}\n" for index in range(8)
+    )
     return (
         "version: 1\nkind: hardware\nmodels:\n  - name: eight\n    kind: node\n    manufacturer: Example\n    part: X\n"
         f"    technology: [ethernet, roce, infiniband]\n{figures}"

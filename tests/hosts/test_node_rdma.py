@@ -111,7 +111,7 @@ def test_ports_of_a_gpu_in_planes_apart_keep_their_order(tmp_path: Path) -> None
     planned = dict(node_rdma.names_of(kind))
     assert node_rdma.ports_apart(plan, kind) == tuple((f"mlx5_{2 * gpu}", f"mlx5_{2 * gpu + 1}") for gpu in range(8))
     _machine(tmp_path, planned)
-    pairs = [tuple(planned.values())[at : at + 2] for at in range(0, len(planned), 2)]
+    pairs = [tuple(planned.values())[index : index + 2] for index in range(0, len(planned), 2)]
     for order in (pairs, pairs[::-1]):
         (tmp_path / "order").write_text("".join(f"{name}\n" for pair in order for name in pair))
         assert _run(tmp_path, script).stderr == ""

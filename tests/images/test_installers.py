@@ -133,7 +133,7 @@ def test_an_autoinstall_takes_the_disks_that_the_spec_names(tmp_path: Path, disk
     (tmp_path / "user-data").write_text(text)
     assert run("cloud-init", "schema", "-c", tmp_path / "user-data").returncode == 0
     (script,) = yaml.safe_load(text)["autoinstall"]["early-commands"]
-    lines = "".join(f"*{path}) echo /dev/nvme{at}n1 ;;\n" for at, path in enumerate(disks, start=1))
+    lines = "".join(f"*{path}) echo /dev/nvme{number}n1 ;;\n" for number, path in enumerate(disks, start=1))
     (tmp_path / "lsblk").write_text(f'#!/bin/sh\ncase "$*" in\n{lines}*) exit 32 ;;\nesac\n')
     (tmp_path / "lsblk").chmod(0o755)
     script = script.replace("/autoinstall.yaml", str(tmp_path / "user-data"))

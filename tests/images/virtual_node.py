@@ -139,14 +139,14 @@ def boot(
 def _nic_options(plan: Plan, node: str) -> list[str]:
     macs = {nic.interface.port: nic.mac for nic in boot_nics(plan)[node]}
     options: list[str] = []
-    for at, nic in enumerate(nics_of(plan, plan.by_name[node])):
+    for index, nic in enumerate(nics_of(plan, plan.by_name[node])):
         assert nic.pci is not None
         assert nic.pci.endswith(":00.0")
         bus = int(nic.pci.split(":")[1], 16)
         # the bridge of a pxb takes its own bus; its NIC stands on the next one
-        mac = macs.get(nic.interface, 0x06_00_00_00_00_00 + at)
-        options += ["-device", f"pxb,id=bus{at},bus=pci.0,bus_nr={bus - 1}"]
-        options += ["-netdev", f"user,id=net{at},restrict=on"]
-        device = f"virtio-net-pci,netdev=net{at},bus=bus{at},addr=0x0,mac={format_mac(mac)}"
+        mac = macs.get(nic.interface, 0x06_00_00_00_00_00 + index)
+        options += ["-device", f"pxb,id=bus{index},bus=pci.0,bus_nr={bus - 1}"]
+        options += ["-netdev", f"user,id=net{index},restrict=on"]
+        device = f"virtio-net-pci,netdev=net{index},bus=bus{index},addr=0x0,mac={format_mac(mac)}"
         options += ["-device", f"{device},romfile=,disable-legacy=on"]
     return options

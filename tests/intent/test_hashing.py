@@ -131,8 +131,8 @@ def test_the_seed_of_the_tier_below_is_refuted_on_eos() -> None:
     edit = {("atsw-00", EOS): lambda text: text.replace("ip load-sharing arad 2", "ip load-sharing arad 1")}
     (example,) = verdict("ecmp-hash", tree("lab-roce", edit)).counterexamples
     line = next(
-        at
-        for at, each in enumerate(edit["atsw-00", EOS](text_of("lab-roce", "atsw-00", EOS)).split("\n"), 1)
+        number
+        for number, each in enumerate(edit["atsw-00", EOS](text_of("lab-roce", "atsw-00", EOS)).split("\n"), 1)
         if each.startswith("ip load-sharing")
     )
     assert (example.device, example.file, example.line) == ("atsw-00", EOS, line)

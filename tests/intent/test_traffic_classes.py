@@ -45,19 +45,19 @@ def class_sets(draw: st.DrawFn) -> Classes:
     order = sorted(lossless)
     return tuple(
         TrafficClass(
-            name=f"class{at}",
-            dscp=tuple(dscp for dscp in range(DSCPS) if dealt[dscp] == at),
+            name=f"class{index}",
+            dscp=tuple(dscp for dscp in range(DSCPS) if dealt[dscp] == index),
             service_level=None,
-            queue=queues[at],
-            priority=priorities[order.index(at)] if at in lossless else None,
-            weight=at + 1,
+            queue=queues[index],
+            priority=priorities[order.index(index)] if index in lossless else None,
+            weight=index + 1,
             strict=False,
-            ecn="count" if at in lossless else "none",
+            ecn="count" if index in lossless else "none",
             marking=None,
             arbitration="low",
-            path=("fabrics", 0, "classes", at),
+            path=("fabrics", 0, "classes", index),
         )
-        for at in range(count)
+        for index in range(count)
     )
 
 
@@ -166,7 +166,7 @@ def test_sets_that_went_wrong(what: str) -> None:
     entries = SETS[what]
     classes = tuple(
         TrafficClass(
-            f"class{at}",
+            f"class{index}",
             tuple(dscp),
             None,
             queue,
@@ -176,9 +176,9 @@ def test_sets_that_went_wrong(what: str) -> None:
             "none",
             None,
             "low",
-            ("fabrics", 0, "classes", at),
+            ("fabrics", 0, "classes", index),
         )
-        for at, (queue, priority, dscp) in enumerate(entries)
+        for index, (queue, priority, dscp) in enumerate(entries)
     )
     test_every_hop_means_the_same_by_every_dscp.hypothesis.inner_test(classes)  # type: ignore[attr-defined]
 

@@ -95,17 +95,17 @@ def _nic_options(plan: Plan, node: str, switch: RackSwitch, *, alone: bool) -> l
     macs = {nic.interface.port: nic.mac for nic in boot_nics(plan)[node]}
     taps = {cable.a.port: port_name(cable) for cable in switch.cables if cable.a.device == node}
     options: list[str] = []
-    for at, nic in enumerate(nics_of(plan, plan.by_name[node])):
+    for index, nic in enumerate(nics_of(plan, plan.by_name[node])):
         assert nic.pci is not None
         if alone and nic.interface != next(iter(taps)):
             continue
         bus = int(nic.pci.split(":")[1], 16)
         # the bridge of a pxb takes its own bus; its NIC stands on the next one
-        mac = macs.get(nic.interface, 0x06_00_00_00_00_00 + at)
+        mac = macs.get(nic.interface, 0x06_00_00_00_00_00 + index)
         tap = taps.get(nic.interface)
-        options += ["-device", f"pxb,id=bus{at},bus=pci.0,bus_nr={bus - 1}"]
-        far = f"tap,id=net{at},ifname={tap},script=no,downscript=no" if tap else f"user,id=net{at},restrict=on"
+        options += ["-device", f"pxb,id=bus{index},bus=pci.0,bus_nr={bus - 1}"]
+        far = f"tap,id=net{index},ifname={tap},script=no,downscript=no" if tap else f"user,id=net{index},restrict=on"
         first = ",bootindex=1" if nic.interface == next(iter(taps)) else ""
-        device = f"virtio-net-pci,netdev=net{at},bus=bus{at},addr=0x0,mac={format_mac(mac)},host_mtu={MTU}"
+        device = f"virtio-net-pci,netdev=net{index},bus=bus{index},addr=0x0,mac={format_mac(mac)},host_mtu={MTU}"
         options += ["-netdev", far, "-device", f"{device},romfile=,disable-legacy=on{first}"]
     return options

@@ -131,9 +131,9 @@ def racks(
             _into_bridge(servers, cable)
         for switch in (nodes, servers):
             lists = READER.lists(switch.text)
-            for at, cable in enumerate(switch.cables):
+            for index, cable in enumerate(switch.cables):
                 rules = lists.at(cable.b.port)
-                switch_filters.load(switch.namespace, f"hosts{at}", [port_name(cable)], "ingress", rules)
+                switch_filters.load(switch.namespace, f"hosts{index}", [port_name(cable)], "ingress", rules)
             stack.enter_context(_relay(switch, taps))
             stack.enter_context(_advertisements(switch, taps))
         yield

@@ -170,7 +170,7 @@ def places(fault: Fault, answers: dict[str, CommandOutput]) -> list[tuple[str, i
     for line in sorted(answers):
         if re.search(fault.question, line):
             whole = bool(fault.trouble) or not fault.good
-            found += [(line, at) for at in range(1 if whole else len(re.findall(fault.good, answers[line].text)))]
+            found += [(line, index) for index in range(1 if whole else len(re.findall(fault.good, answers[line].text)))]
     return found
 
 

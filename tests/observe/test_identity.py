@@ -103,9 +103,9 @@ def test_chips_of_directors_are_known_by_the_names_that_they_give_themselves() -
     plan = plan_of("rsc-phase1")
     places = {}
     for director in plan.devices_of("director"):
-        for at, chip in enumerate(chips_of(plan, director)):
+        for index, chip in enumerate(chips_of(plan, director)):
             # as ibdiagnet shows two chips to a leaf module: MF0;core-05:MCS8500/L15/U1, MF0;core-05:MCS8500/S02/U1
-            place = f"L{at // 2 + 1:02}/U{at % 2 + 1}" if chip.kind == "leaf" else f"S{at - 39:02}/U1"
+            place = f"L{index // 2 + 1:02}/U{index % 2 + 1}" if chip.kind == "leaf" else f"S{index - 39:02}/U1"
             places[chip.name] = f"MF0;{director.name}:MCS8500/{place}"
     text = listing(plan, "4xHDR", described=lambda name: places.get(name, name), guid=_real)
     assert _compare(plan, text) == ()

@@ -38,14 +38,14 @@ def main(rules: str, packets: str, result: str) -> None:
     run("sysctl", "-qw", "net.ipv4.conf.all.rp_filter=0")
     run("ip", "link", "set", "lo", "up")
     sockets = {}
-    for at, name in enumerate(("be0", "fe0")):
-        run("ip", "link", "add", name, "type", "veth", "peer", "name", f"far{at}")
-        for end in (name, f"far{at}"):
+    for index, name in enumerate(("be0", "fe0")):
+        run("ip", "link", "add", name, "type", "veth", "peer", "name", f"far{index}")
+        for end in (name, f"far{index}"):
             run("ip", "link", "set", end, "up")
         run("ip", "address", "add", f"fd00:1ab:{'b' if name == 'be0' else 'f'}::3/64", "dev", name, "nodad")
-        run("ip", "address", "add", f"10.98.{at}.3/24", "dev", name)
+        run("ip", "address", "add", f"10.98.{index}.3/24", "dev", name)
         sockets[name] = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-        sockets[name].bind((f"far{at}", 0))
+        sockets[name].bind((f"far{index}", 0))
     for prefix in ("0.0.0.0/1", "128.0.0.0/1"):
         run("ip", "route", "add", prefix, "dev", "fe0")
     run("ip", "-6", "route", "add", "2000::/3", "dev", "fe0")

@@ -94,9 +94,9 @@ def test_boxes_are_apart_when_they_have_no_packet_in_common(a: Box, b: Box) -> N
 @given(boxes(), boxes())
 def test_pieces_of_a_cut_box_are_disjoint(a: Box, b: Box) -> None:
     pieces = cut(a, b)
-    for at, one in enumerate(pieces):
+    for index, one in enumerate(pieces):
         assert meet(one, b) is None
-        assert all(meet(one, other) is None for other in pieces[:at])
+        assert all(meet(one, other) is None for other in pieces[:index])
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6)), max_size=6), st.data())

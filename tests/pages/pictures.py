@@ -61,7 +61,7 @@ def data_flow() -> str:
         ("text", "files of every device"),
         ("devices", "by Pulumi and Ansible"),
     ]
-    top = [Box(10 + 210 * at, 20, name, below, 160) for at, (name, below) in enumerate(names)]
+    top = [Box(10 + 210 * index, 20, name, below, 160) for index, (name, below) in enumerate(names)]
     checks = [
         Box(10, 120, "lint", "rules", 160),
         Box(220, 120, "report, inventory", "for people, programs", 160),
@@ -81,9 +81,9 @@ def fabrics() -> str:
         (10, "by rail: --rails", ("leaf, rail 0", "leaf, rail 1"), ((0, 0), (0, 1), (1, 0), (1, 1))),
         (430, "by rack: --no-rails", ("leaf, rack 0", "leaf, rack 1"), ((0, 0), (1, 1))),
     ):
-        boxes += [Box(left + 10 + 190 * at, 40, f"spine {at}") for at in range(2)]
-        boxes += [Box(left + 10 + 190 * at, 130, name) for at, name in enumerate(leaves)]
-        boxes += [Box(left + 10 + 190 * at, 220, f"node {at}", "NIC 0, NIC 1") for at in range(2)]
+        boxes += [Box(left + 10 + 190 * index, 40, f"spine {index}") for index in range(2)]
+        boxes += [Box(left + 10 + 190 * index, 130, name) for index, name in enumerate(leaves)]
+        boxes += [Box(left + 10 + 190 * index, 220, f"node {index}", "NIC 0, NIC 1") for index in range(2)]
         boxes.append(Box(left, 8, title, "", 360, 280, zone=True))
         lines += [f"M{left + 85 + 190 * a} 130L{left + 85 + 190 * b} 92" for a in range(2) for b in range(2)]
         lines += [f"M{left + 85 + 190 * node} 220L{left + 85 + 190 * leaf} 182" for node, leaf in links]

@@ -17,5 +17,5 @@ def test_version_4(value: int) -> None:
 
 @given(st.lists(st.sampled_from([0, 0, 1, 0xA00, 0xFFFF]), min_size=8, max_size=8))
 def test_version_6_with_runs_of_zeros_and_with_an_address_of_version_4_inside(groups: list[int]) -> None:
-    value = sum(group << 16 * at for at, group in enumerate(groups))
+    value = sum(group << 16 * index for index, group in enumerate(groups))
     assert format_address(value, 6) == str(IPv6Address(value))

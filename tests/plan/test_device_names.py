@@ -48,7 +48,7 @@ def base_of(lab: str) -> Path:
 def site_names(plan: Plan) -> Mapping[str, str]:
     """A name for every device that says nothing of its group, several of a kind with the same number."""
     kinds = {"node": "host", "switch": "net"}
-    return {device.name: f"x{at:03}-{kinds[device.kind]}-{at % 3}" for at, device in enumerate(plan.devices)}
+    return {device.name: f"x{index:03}-{kinds[device.kind]}-{index % 3}" for index, device in enumerate(plan.devices)}
 
 
 def write_named(lab: str, names: Mapping[str, str], path: Path, more: str = "") -> Path:

@@ -155,7 +155,7 @@ def test_one_fault_changes_what_the_whole_changes(backend: RoutedFabric, fault: 
         routers = list(backend.routers)
         for each in (fault, *chance.choices(FAULTS, k=chance.choice((0, 0, 2)))):
             changed = each(chance, routers)
-            routers[next(at for at, router in enumerate(routers) if router.device == changed.device)] = changed
+            routers[next(index for index, router in enumerate(routers) if router.device == changed.device)] = changed
         faulty = RoutedFabric(tuple(routers), backend.links, backend.nics, backend.rank)
         require_equal(faulty)
         differing += outcome_of(faulty, sections(faulty)).differs
@@ -190,7 +190,7 @@ def test_a_cable_that_is_missing_makes_its_pod_another(backend: RoutedFabric) ->
 def test_two_cables_exchanged_between_pods_join_them(backend: RoutedFabric) -> None:
     """What is no longer apart below is followed as one part."""
     one, other = (
-        next(at for at, link in enumerate(backend.links) if backend.routers[link.b].device == name)
+        next(index for index, link in enumerate(backend.links) if backend.routers[link.b].device == name)
         for name in ("rtsw-p00r00", "rtsw-p01r00")
     )
     links = list(backend.links)

@@ -71,9 +71,9 @@ def test_an_empty_file_proves_nothing(path: str) -> None:
 def test_every_lost_port_line_is_noticed() -> None:
     chosen = random.Random(7)
     lines = text_of("lab-ib", FABRIC).split("\n")
-    ports = [at for at, line in enumerate(lines) if line.startswith("[")]
+    ports = [index for index, line in enumerate(lines) if line.startswith("[")]
     for lost in chosen.sample(ports, 40):
-        after = "\n".join(line for at, line in enumerate(lines) if at != lost)
+        after = "\n".join(line for index, line in enumerate(lines) if index != lost)
         assert not is_proven(tree("lab-ib", {FABRIC: lambda _, after=after: after}))  # type: ignore[misc]  # as above
 
 

@@ -39,7 +39,7 @@ def changed_lines(before: str, after: str) -> set[int]:
     old = before.split("\n")
     new = after.split("\n")
     if len(old) == len(new):
-        return {at for at, (one, other) in enumerate(zip(old, new, strict=True), 1) if one != other}
+        return {number for number, (one, other) in enumerate(zip(old, new, strict=True), 1) if one != other}
     return set()
 
 

@@ -116,8 +116,10 @@ def test_two_failures_can_part_racks_that_both_still_reach_the_top() -> None:
     pod = job_sizes(uplinks)[0].units[0]
     one, other = (int(leaf) for leaf in pod.leaves[:2])
     first, second = sorted({int(high) for high in uplinks.high[uplinks.low == one]})
-    cut = [at for at, ends in enumerate(zip(uplinks.low, uplinks.high, strict=True)) if ends in {(one, first)}]
-    cut += [at for at, ends in enumerate(zip(uplinks.low, uplinks.high, strict=True)) if ends in {(other, second)}]
+    cut = [index for index, ends in enumerate(zip(uplinks.low, uplinks.high, strict=True)) if ends in {(one, first)}]
+    cut += [
+        index for index, ends in enumerate(zip(uplinks.low, uplinks.high, strict=True)) if ends in {(other, second)}
+    ]
     assert left_after(pod, Failure(links=tuple(cut))) == 0
     assert left_after(pod, Failure(links=tuple(cut[:8]))) == pytest.approx(0.5)
 

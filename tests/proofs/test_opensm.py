@@ -57,7 +57,7 @@ def test_opensm_routes_what_is_proven(overlay: str, uplinks: int, is_even: bool,
     home = {int(adapter): int(switch) for adapter, switch, _, _, _ in fabric.taps}
     with routed_subnet(plan, "backend", tmp_path) as subnet:
         tables = [subnet.forwarding(switch.guid) for switch in fabric.switches]
-        lids = {at: subnet.lids[adapter.guid] for at, adapter in enumerate(fabric.adapters)}
+        lids = {index: subnet.lids[adapter.guid] for index, adapter in enumerate(fabric.adapters)}
     dependencies = networkx.DiGraph()
     load: Counter[tuple[int, int]] = Counter()
     for source in range(len(fabric.adapters)):
@@ -103,16 +103,16 @@ def test_lint_lets_drain_what_opensm_avoids(fabrics: str, name: str, is_avoided:
     plan = plan_with(tmp_path, LAB, text)
     (proven,) = subnets(tree_of_plan(plan))
     fabric = proven.fabric
-    drained = next(at for at, switch in enumerate(fabric.switches) if switch.name == name)
+    drained = next(index for index, switch in enumerate(fabric.switches) if switch.name == name)
     ends = {(int(a), int(p)): int(b) for a, p, b, _, _, _ in fabric.trunks}
     ends |= {(int(b), int(q)): int(a) for a, _, b, q, _, _ in fabric.trunks}
     assert drained in ends.values(), "a drained switch stays cabled"
     with routed_subnet(plan, "backend", tmp_path) as subnet:
         own = subnet.lids[fabric.switches[drained].guid]
         through = sum(
-            ends.get((at, port)) == drained
-            for at, switch in enumerate(fabric.switches)
-            if at != drained
+            ends.get((index, port)) == drained
+            for index, switch in enumerate(fabric.switches)
+            if index != drained
             for lid, port in subnet.forwarding(switch.guid).items()
             if lid != own
         )

@@ -36,7 +36,7 @@ def substitute(old: str, new: str) -> Edit:
 def without(pattern: str) -> Edit:
     def edit(text: str) -> str:
         line = line_of(text, pattern)
-        return "\n".join(each for at, each in enumerate(text.split("\n"), 1) if at != line)
+        return "\n".join(each for number, each in enumerate(text.split("\n"), 1) if number != line)
 
     return edit
 
@@ -44,7 +44,7 @@ def without(pattern: str) -> Edit:
 def last_member() -> tuple[str, int]:
     """The GUID of the last member of the training partition, and its line."""
     lines = text_of(LAB, PARTITIONS).split("\n")
-    line = max(at for at, text in enumerate(lines, 1) if text.startswith("    0x"))
+    line = max(number for number, text in enumerate(lines, 1) if text.startswith("    0x"))
     return lines[line - 1].strip()[:18], line
 
 

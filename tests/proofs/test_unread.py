@@ -82,7 +82,7 @@ def test_the_spec_vouches_for_a_line_and_the_verdict_says_so(tmp_path: Path) -> 
 
 
 def test_each_line_is_told_once_and_the_others_are_counted() -> None:
-    lines = [f"sand rate-limiter {at}" for at in range(5)]
+    lines = [f"sand rate-limiter {index}" for index in range(5)]
     verdict = JUDGES["bgp-sessions"].run(planted("\n".join(lines)))
     assert verdict.word.count("sand rate-limiter") == 3
     assert verdict.word.endswith("and 2 more")

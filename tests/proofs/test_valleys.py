@@ -14,7 +14,7 @@ from clusterwright.facts.router import Policy, Prefix, PrefixRule, Term
 from clusterwright.proofs.ethernet.network import network_of_tree
 from clusterwright.proofs.ethernet.valleys import _passes, _PolicyEffects
 
-PREFIXES: tuple[Prefix, ...] = tuple((bytes((10, 0, at, 0)), 24) for at in range(6))
+PREFIXES: tuple[Prefix, ...] = tuple((bytes((10, 0, index, 0)), 24) for index in range(6))
 POOL: Prefix = (bytes((10, 0, 0, 0)), 16)
 MARKS = (None, frozenset({"below"}), frozenset({"above"}))
 LOW, HIGH = "ctsw-p00-00", "atsw-00"
@@ -36,14 +36,14 @@ def _policy(chance: random.Random, number: int) -> Policy:
     return tuple(
         Term(
             chance.random() < 0.8,
-            f"LIST-{number}-{at}",
+            f"LIST-{number}-{index}",
             None if chance.random() < 0.3 else _rules(chance),
             chance.choice(MARKS),
             chance.choice(("", "set", "add", "remove")),
             frozenset({"below"}),
             (f"policy {number}",),
         )
-        for at in range(chance.randrange(1, 4))
+        for index in range(chance.randrange(1, 4))
     )
 
 
@@ -83,8 +83,8 @@ def test_policies_of_switches_that_name_their_own_prefixes_are_one() -> None:
     (fabric, *_) = network_of_tree(tree("lab-roce")).fabrics
     effects = _PolicyEffects(fabric)
     outgoing = {
-        effects.number(policy, at)
-        for at, router in enumerate(fabric.routers)
+        effects.number(policy, index)
+        for index, router in enumerate(fabric.routers)
         if router.device.startswith("ctsw")
         for policy in router.policies.values()
     }

@@ -94,12 +94,12 @@ class Cables:
         self.ids: dict[str, str] = {}
         self.row: dict[tuple[str, int], int] = {}
         node = ""
-        for at, line in enumerate(self.lines):
+        for index, line in enumerate(self.lines):
             if (head := re.match(r'(?:Switch|Hca)\s+\d+ "([SH]-\w+)"\s+# "(.*)"', line)) is not None:
                 node = head[1]
                 self.ids[head[2]] = node
             elif (port := re.match(r"\[(\d+)\]", line)) is not None:
-                self.row[node, int(port[1])] = at
+                self.row[node, int(port[1])] = index
 
     @property
     def text(self) -> str:

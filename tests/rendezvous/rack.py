@@ -66,8 +66,8 @@ def rack(prefix: str, plan: Plan, nodes: Sequence[str], fabric: str, filters: Pl
                 subprocess.run(["sysctl", "-e", "-q", "-p", "-"], input=settings, text=True, check=False)
             run_ip("link set lo up\n", namespace)
             cables = uplinks(plan, node, fabric)
-            for at, cable in enumerate(cables):
-                port, own = f"n{place}-{at}", f"{prefix}{cable.b.device}"
+            for index, cable in enumerate(cables):
+                port, own = f"n{place}-{index}", f"{prefix}{cable.b.device}"
                 far = f"peer name {port} mtu {MTU} netns {own}"
                 run_ip(f"link add {cable.a.port} mtu {MTU} type veth {far}\nlink set {cable.a.port} up\n", namespace)
                 run_ip(f"link set {port} master {BRIDGE}\nlink set {port} up\n", own)

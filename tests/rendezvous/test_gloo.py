@@ -90,12 +90,12 @@ def run(plan: Plan, filters: Plan, lists: Plan, folder: Path) -> tuple[list[str]
     first = uplinks(plan, NODES[0], "frontend")[0].a
     with rack(prefix, plan, NODES, "frontend", filters, lists):
         running = []
-        for at, node in enumerate(NODES):
+        for index, node in enumerate(NODES):
             write(texts_of(plan, node), (HOSTS, PROLOG), folder / node)
-            if at:  # whom a node's own file does not name DNS knows
+            if index:  # whom a node's own file does not name DNS knows
                 with (folder / node / HOSTS).open("a") as hosts:
                     hosts.write(f"{ip_interface((first.address or 0, first.prefix_length)).ip} {NODES[0]}\n")
-            python = ["/usr/bin/python3", str(folder / "program.py"), str(at), NODES[0]]
+            python = ["/usr/bin/python3", str(folder / "program.py"), str(index), NODES[0]]
             command = ["unshare", "--mount", "--uts", "sh", "-c", NODE, "sh", node, str(folder / node), *python]
             with inside(f"{prefix}{node}"):
                 running.append(

@@ -34,8 +34,8 @@ def series(up: int) -> list[dict[str, str]]:
     """Four switches of a tier, of which so many answer."""
     labels = 'job="lab-roce",cluster="lab-roce",fabric="backend",tier="0",state="active"'
     return [
-        {"series": f'up{{{labels},rack="r{at}",instance="rtsw-{at}"}}', "values": f"{int(at < up)}x20"}
-        for at in range(4)
+        {"series": f'up{{{labels},rack="r{index}",instance="rtsw-{index}"}}', "values": f"{int(index < up)}x20"}
+        for index in range(4)
     ]
 
 
@@ -48,9 +48,9 @@ def unit_test(folder: Path, seen: list[dict[str, str]], fired: bool) -> subproce
     }
     tiers = [("backend", "1"), ("backend", "2"), ("frontend", "0"), ("frontend", "1"), ("management", "0")]
     others = [
-        {"series": f'up{{job="lab-roce",cluster="lab-roce",fabric="{name}",tier="{tier}",instance="{at}"}}', **UP}
+        {"series": f'up{{job="lab-roce",cluster="lab-roce",fabric="{name}",tier="{tier}",instance="{index}"}}', **UP}
         for name, tier in tiers
-        for at in range(9)
+        for index in range(9)
     ]
     check = {"eval_time": "15m", "alertname": "FewerSwitchesThanPlanned", "exp_alerts": [expected] if fired else []}
     test = {"interval": "1m", "input_series": [*seen, *others], "alert_rule_test": [check]}
@@ -131,7 +131,7 @@ def _lacking(ours: Any, known: Any, place: str = "") -> list[str]:
         both = [key for key in ours if key in known]
         return lost + [each for key in both for each in _lacking(ours[key], known[key], f"{place}.{key}")]
     if isinstance(ours, list):
-        return [each for at, one in enumerate(ours) for each in _lacking(one, known[at], f"{place}[{at}]")]
+        return [each for index, one in enumerate(ours) for each in _lacking(one, known[index], f"{place}[{index}]")]
     return [] if ours == known else [place]
 
 

@@ -74,7 +74,7 @@ def test_dead_devices_stop_no_bring_up_and_are_owed_until_they_are_out_of_servic
     assert {"gpu-p00r00n1", "gpu-p01r00n0", "svc-v00n0", "ssw-00", "rtsw-p00r00"} <= holding(site)
     assert 'clusterwright_rollout_stopped{cluster="lab-roce"} 1' in (site / "up/metrics/rollout.prom").read_text()
     lines = first.stdout.splitlines()
-    ends = [at for name in ("services-rack0", "pod0") for at, line in enumerate(lines) if f"-{name}: " in line]
+    ends = [index for name in ("services-rack0", "pod0") for index, line in enumerate(lines) if f"-{name}: " in line]
     assert ends == sorted(ends), "services first"
 
     (site / "up/flash/atsw-01").unlink()

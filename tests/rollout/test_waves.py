@@ -37,7 +37,7 @@ def everything(plan: Plan, effect: Effect = Effect.RESTART) -> dict[str, Effect]
 def assert_sound(plan: Plan, changes: dict[str, Effect], waves: tuple[Wave, ...], policy: RolloutPolicy) -> None:
     """What every rollout promises: each change once, canaries first, and no wave over the policy without saying so."""
     assert sorted(name for wave in waves for name in wave.devices) == sorted(changes)
-    first_other = next((at for at, wave in enumerate(waves) if not wave.is_canary), len(waves))
+    first_other = next((index for index, wave in enumerate(waves) if not wave.is_canary), len(waves))
     assert not any(wave.is_canary for wave in waves[first_other:])
     ways = ways_of(plan)
     for wave in waves:

@@ -99,7 +99,7 @@ def test_a_misspelt_name_is_told_once_and_not_by_every_rule_that_relies_on_it(sp
 
 def test_two_borders_of_one_name_on_one_port_are_told_apart(spec: Path) -> None:
     lines = (INVENTORY / "lab-border.yaml").read_text().splitlines()
-    first = next(at for at, line in enumerate(lines) if line.startswith("  - {name: production-a,"))
+    first = next(index for index, line in enumerate(lines) if line.startswith("  - {name: production-a,"))
     lines[first:first] = lines[first : first + 2]
     shutil.copy(LAB, spec.with_name("lab-roce.yaml"))
     spec.write_text("\n".join(lines) + "\n")

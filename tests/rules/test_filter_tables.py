@@ -30,7 +30,7 @@ FLOW = (
 
 def _flows(flows: int, ports: int) -> str:
     return "flows:\n" + "".join(
-        FLOW.format(at=at, low=20000 + 100 * at, high=20000 + 100 * at + ports - 1) for at in range(flows)
+        FLOW.format(at=index, low=20000 + 100 * index, high=20000 + 100 * index + ports - 1) for index in range(flows)
     )
 
 
@@ -106,10 +106,10 @@ def test_the_bound_without_a_plan_is_no_lower_than_what_is_written(base: str, ov
 def test_rules_of_sonic_do_not_run_out_of_numbers(flows: int, fits: bool, tmp_path: Path) -> None:
     """Each port is a rule and two for its replies, numbered from 9999 down; 1 is what denies the rest."""
     text = "".join(
-        f"  - {{name: odd-{at}, from: compute, to: compute, protocol: tcp,"
-        f" ports: {list(range(1001 + 2000 * at, 2800 + 2000 * at, 2))},"
+        f"  - {{name: odd-{index}, from: compute, to: compute, protocol: tcp,"
+        f" ports: {list(range(1001 + 2000 * index, 2800 + 2000 * index, 2))},"
         ' reason: "agents", owner: systems}\n'
-        for at in range(flows)
+        for index in range(flows)
     )
     shutil.copy(INVENTORY / "lab-roce.yaml", tmp_path)
     findings = findings_of(tmp_path, f"flows:\n{text}", "lab-sonic")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.rules.overlays import findings_of
 
-NODES = [f"{{device: gpu-s01r0{at // 4}n{at % 4}, state: out-of-service}}" for at in range(8)]
+NODES = [f"{{device: gpu-s01r0{index // 4}n{index % 4}, state: out-of-service}}" for index in range(8)]
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,9 @@ def test_no_two_values_of_a_choice_mean_the_same(leaf: SchemaLeaf, tmp_path: Pat
     assert alike, f"{leaf.name} has one legal value alone, and so says nothing"
     for where in _where(leaf)[:PLACES]:
         wanted = {value for pair in alike for value in pair}
-        made = {value: list(_changed(leaf, where, value, tmp_path / f"{at}.yaml")) for at, value in enumerate(wanted)}
+        made = {
+            value: list(_changed(leaf, where, value, tmp_path / f"{index}.yaml")) for index, value in enumerate(wanted)
+        }
         alike = {
             (one, other)
             for one, other in alike

@@ -195,8 +195,8 @@ def _four_queue_pairs(outcomes: tuple[SeedResult, ...]) -> Comparison:
         f"{average:.0%} for the average connection; {slowest:.0%} for the slowest",
         "each within 15 points of 40 %",
         _verdict(abs(average - 0.4) <= 0.15, abs(slowest - 0.4) <= 0.15),
-        "Published is an average over production's jobs; the kind of average is not stated. The average connection fits, the "
-        "slowest of thousands does not. Production's placements and patterns are not published either.",
+        "Published is an average over production's jobs; the kind of average is not stated. The average connection "
+        "fits, the slowest of thousands does not. Production's placements and patterns are not published either.",
     )
 
 

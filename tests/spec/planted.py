@@ -66,8 +66,8 @@ def leaves(data: Any, known: Mapping[str, Any], path: Path = (), place: str = ""
             is_own = any(name == own or name.startswith((f"{own}.", f"{own}[", f"{own}{{")) for name in known)
             yield from leaves(below, known, (*path, key), own if is_own else f"{place}{{}}")
     elif isinstance(data, list):
-        for at, below in enumerate(data):
-            yield from leaves(below, known, (*path, at), f"{place}[]")
+        for index, below in enumerate(data):
+            yield from leaves(below, known, (*path, index), f"{place}[]")
 
 
 def holds(schema: Mapping[str, Any], text: str) -> bool:

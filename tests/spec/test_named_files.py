@@ -43,8 +43,8 @@ def test_hardware_lies_beside_the_base_that_names_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["version", "name", "site", "nodes", "fabrics"])
 def test_a_base_that_lacks_a_key_is_told_so(tmp_path: Path, key: str) -> None:
     lines = (INVENTORY / "lab-roce.yaml").read_text().splitlines(keepends=True)
-    start = next(at for at, line in enumerate(lines) if line.startswith(f"{key}:"))
-    end = next((at for at in range(start + 1, len(lines)) if lines[at][:1].isalpha()), len(lines))
+    start = next(index for index, line in enumerate(lines) if line.startswith(f"{key}:"))
+    end = next((index for index in range(start + 1, len(lines)) if lines[index][:1].isalpha()), len(lines))
     (tmp_path / "base.yaml").write_text("".join(lines[:start] + lines[end:]))
     spec = tmp_path / "spec.yaml"
     spec.write_text("extends: base.yaml\ntitle: On a base that lacks something\n")

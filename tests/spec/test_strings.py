@@ -30,8 +30,8 @@ def subschemas(value: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any
         for key, below in value.items():
             yield from subschemas(below, f"{place}/{key}")
     elif isinstance(value, list):
-        for at, below in enumerate(value):
-            yield from subschemas(below, f"{place}/{at}")
+        for index, below in enumerate(value):
+            yield from subschemas(below, f"{place}/{index}")
 
 
 @pytest.mark.parametrize("name", READ_FROM_USERS)

@@ -57,10 +57,10 @@ def test_planted_differences_in_what_eos_prints_are_all_found() -> None:
     text = text_of("lab-roce", SWITCH, PATH)
     lines = eos_printed(text).split("\n")
     planted = 0
-    for at, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if not line.strip() or line.lstrip().startswith("!") or line == "end" or lines.count(line) > 1:
             continue
-        left_out = "\n".join([*lines[:at], *lines[at + 1 :]])
+        left_out = "\n".join([*lines[:index], *lines[index + 1 :]])
         assert list(compare_eos(text, left_out)), line
         planted += 1
     assert planted >= 100

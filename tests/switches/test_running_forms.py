@@ -140,7 +140,7 @@ def planted_in(path: str, text: str, chosen: random.Random) -> Planted:
             above[place[-1]] = other_value(value)
         return Planted(place, value if is_taken else None, json.dumps(changed, indent=1))
     lines = text.split("\n")
-    number = chosen.choice([at for at, line in enumerate(lines) if line.strip(" !") and line != "end"])
+    number = chosen.choice([index for index, line in enumerate(lines) if line.strip(" !") and line != "end"])
     line = lines[number]
     header = next((above for above in reversed(lines[:number]) if above[:1] not in (" ", "!", "")), "")
     place = (header if line.startswith(" ") else "", line.strip())

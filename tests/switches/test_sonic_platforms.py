@@ -42,17 +42,17 @@ models:
     weight_kg: {value: 10, assumed: "a figure of a test"}
 """
 INTERFACES = {
-    f"Ethernet{8 * at}": {
-        "index": ",".join([str(at + 1)] * 8),
-        "lanes": ",".join(str(lane) for lane in range(65 - 8 * at, 73 - 8 * at)),
+    f"Ethernet{8 * index}": {
+        "index": ",".join([str(index + 1)] * 8),
+        "lanes": ",".join(str(lane) for lane in range(65 - 8 * index, 73 - 8 * index)),
         "breakout_modes": {
-            "1x400G[200G]": [f"Eth{at + 1}"],
-            "2x200G": [f"Eth{at + 1}/1", f"Eth{at + 1}/2"],
-            "4x25G(4)[10G]": [f"Eth{at + 1}/{n}" for n in range(1, 5)],
-            "1x100G(2)+2x50G(2)": [f"Eth{at + 1}/{n}" for n in range(1, 4)],
+            "1x400G[200G]": [f"Eth{index + 1}"],
+            "2x200G": [f"Eth{index + 1}/1", f"Eth{index + 1}/2"],
+            "4x25G(4)[10G]": [f"Eth{index + 1}/{n}" for n in range(1, 5)],
+            "1x100G(2)+2x50G(2)": [f"Eth{index + 1}/{n}" for n in range(1, 4)],
         },
     }
-    for at in range(8)
+    for index in range(8)
 }
 SKU = {name: {"default_brkout_mode": "2x200G"} for name in list(INTERFACES)[:4]}
 INI = """# name       lanes       alias   index  speed

@@ -54,7 +54,7 @@ def markers_in(content: bytes) -> list[str]:
         plain = value.encode()
         once = plain.replace(b"\\", rb"\\").replace(b'"', rb"\"")
         twice = once.replace(b"\\", rb"\\").replace(b'"', rb"\"")
-        coded = [base64.b64encode(b"x" * at + plain)[4 * bool(at) : -4] for at in range(3)]
+        coded = [base64.b64encode(b"x" * index + plain)[4 * bool(index) : -4] for index in range(3)]
         if any(form in content for form in (plain, once, twice, *coded)):
             found.append(name)
     return found

@@ -141,7 +141,7 @@ def run_jobs(
         (folder / "node/usr/local/sbin" / check).write_text("#!/bin/sh\nexit 0\n")
     (folder / "dev").mkdir()
     jobs = "\n".join(
-        _JOB.format(node=node, request=request, file=folder / f"job{at}") for at, request in enumerate(requests)
+        _JOB.format(node=node, request=request, file=folder / f"job{index}") for index, request in enumerate(requests)
     )
     words = {"folder": folder, "state": scheduler.controllers.state}
     (folder / "controller.sh").write_text(_CONTROLLER.format(name=controller, **words))
@@ -176,7 +176,7 @@ def run_jobs(
     return JobReport(
         state=(folder / "state").read_text().strip(),
         node=(folder / "node.txt").read_text(),
-        jobs=tuple((folder / f"job{at}").read_text() for at in range(len(requests))),
+        jobs=tuple((folder / f"job{index}").read_text() for index in range(len(requests))),
         logs=logs,
     )
 
@@ -184,7 +184,8 @@ def run_jobs(
 def _devices(folder: Path) -> str:
     """A /dev with the files of NVIDIA's driver, behind which no GPU answers."""
     nodes = "".join(
-        f"mknod {folder}/dev/nvidia{at} c 195 {at}; chmod 666 {folder}/dev/nvidia{at}\n" for at in range(GPUS)
+        f"mknod {folder}/dev/nvidia{index} c 195 {index}; chmod 666 {folder}/dev/nvidia{index}\n"
+        for index in range(GPUS)
     )
     common = "null zero random urandom full tty"
     return (

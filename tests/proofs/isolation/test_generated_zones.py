@@ -201,4 +201,4 @@ def first_packet(sender: End, target: End, protocol: str, port: int) -> Packet:
         "flags": SYN if protocol == "tcp" else 0,
         "hops": 64,
     }
-    return tuple(values.get(name, WHOLE[at].bounds[0][0]) for at, name in enumerate(FIELDS))
+    return tuple(values.get(name, WHOLE[index].bounds[0][0]) for index, name in enumerate(FIELDS))

@@ -277,7 +277,7 @@ def _mlnxos(text: str, packet: Packet) -> bool:
     if f"{word} filter enable" not in lines:
         return True
     policy = [line.split()[-1] for line in lines if " policy " in line][-1:] or ["accept"]
-    for line in lines[max(at for at, line in enumerate(lines) if line.endswith("clear")) :]:
+    for line in lines[max(index for index, line in enumerate(lines) if line.endswith("clear")) :]:
         if " rule " in line and _takes(line, packet):
             return " target accept " in line
     return policy[0] == "accept"
