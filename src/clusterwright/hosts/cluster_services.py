@@ -1,4 +1,4 @@
-"""The services of the cluster that hosts carry, and what it means while a host is away."""
+"""Services of the cluster on hosts, and the consequences of an absent host."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _schedulers(plan: Plan) -> Iterator[ClusterService]:
 
 
 def _file_systems(plan: Plan) -> Iterator[ClusterService]:
-    """The file systems of storage nodes: of several, their own software decides what the loss of one means."""
+    """File systems of storage nodes; with several nodes, their own software decides the consequences of a loss."""
     for mount in plan.spec.mounts:
         of_group = (device for device in plan.devices if device.node_group == mount.system)
         hosts = tuple(device.name for device in of_group if device.state != OUT_OF_SERVICE)

@@ -1,4 +1,4 @@
-"""Places that differ in a unit of systemd, each with what the unit is: what a change means depends on that.
+"""Changed places of a systemd unit, each after the unit's type: the effect of a change depends on it.
 
 The role has systemd read changed units again, which neither runs a oneshot again nor restarts a service.
 """
@@ -20,7 +20,7 @@ Setting = tuple[str, str, str]
 
 
 def unit_places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
-    """The places that differ, each behind what the unit is.
+    """The changed places, each after the unit's type.
 
     ``oneshot`` has ended when it has run, ``RemainAfterExit`` is one whose effect stays, ``service`` runs on, and
     ``drop-in`` belongs to a unit of a package, which may be any. ``wants`` names the units of a target. A unit without

@@ -1,4 +1,4 @@
-"""Files of Slurm's login nodes: what its commands read, with no daemon that could fetch it.
+"""Files for Slurm's commands on login nodes, without a daemon to fetch them.
 
 slurm.conf is the controllers' own text. Slurm's sackd, which fetches it for commands, came with 23.11: too late for
 some distributions.

@@ -1,4 +1,4 @@
-"""Slurm: files of controllers and login nodes, and what makes a compute node ask the controller for the rest.
+"""Slurm: files of controllers and login nodes, and the options by which compute nodes fetch theirs.
 
 Compute nodes run configless: slurmd fetches slurm.conf from the controllers. Login nodes have no daemon
 that would fetch it, and get the same text as a file.
@@ -80,7 +80,7 @@ def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
-    """Slurmd's options on compute nodes; what commands read on login nodes."""
+    """Slurmd's options on compute nodes; files of commands on login nodes."""
     if kind.slurm_units == LOGIN_UNITS:
         yield from _login_files(plan, kind.node_group)
         return
@@ -125,7 +125,7 @@ def _persistence_unit(plan: Plan, kind: NodeKind) -> str:
 
 
 def _waking(scheduler: Scheduler, units: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    """What starts a machine's units of Slurm, once the key is there that they need."""
+    """Units to start a machine's units of Slurm once their key has arrived."""
     has_key = munge_secret(scheduler) is not None
     yield USERS, template("slurm/sysusers.conf.j2").render(number=slurm_number()).encode()
     wants = template("slurm/wants.conf.j2").render(units=(*units, "munge-key.path") if has_key else units)
@@ -137,7 +137,7 @@ def _waking(scheduler: Scheduler, units: tuple[str, ...]) -> Iterator[tuple[str,
 
 
 def _key_units(units: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """What has munge and the daemons behind it wait for the key, and start with it when a deployment brings one."""
+    """Drop-ins that make munge and its dependent daemons wait for the key, and start when a deployment brings it."""
     words = {"key": f"/{MUNGE_KEY}", "units": " ".join(units)}
     folder = "etc/systemd/system"
     what, restart = (

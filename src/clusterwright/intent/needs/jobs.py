@@ -98,7 +98,7 @@ def _login_parties(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Party]:
 
 
 def _from_login_nodes(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[Party, ...]) -> Iterator[Need]:
-    """Commands on login nodes, and what reaches an srun or salloc there: its allocation, its tasks' output."""
+    """Commands on login nodes, with replies to srun and salloc there: their allocations, their tasks' output."""
     path, slurmctld, slurmd = (*scheduler.path, "login"), (SLURMCTLD_PORT,) * 2, (SLURMD_PORT,) * 2
     for login in _login_parties(spec, scheduler):
         for server in servers:

@@ -18,10 +18,10 @@ from clusterwright.switches.switch_system import Probes, ReleaseProbe, SwitchSys
 
 def running_release(text: str) -> str:
     """The line ``DISTRIB_RELEASE=5.10.0`` (CumulusNetworks/docs, Monitor System Hardware: /etc/lsb-release)."""
-    found = re.search(r"^DISTRIB_RELEASE=(\S+)$", text, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^DISTRIB_RELEASE=(\S+)$", text, re.MULTILINE)
+    if match is None:
         raise ValueError("no DISTRIB_RELEASE")
-    return found[1]
+    return match[1]
 
 
 NVUE = SwitchSystem(

@@ -23,10 +23,10 @@ FACTORY = ("test -e /etc/sonic/config_db.json || config-setup factory",)
 
 def running_release(text: str) -> str:
     """The line ``build_version: '202511.1234-abcdef'`` (sonic-buildimage, build_sonic_version.sh)."""
-    found = re.search(r"^build_version: *'?([^'\s]+)'?$", text, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^build_version: *'?([^'\s]+)'?$", text, re.MULTILINE)
+    if match is None:
         raise ValueError("no build_version")
-    return found[1]
+    return match[1]
 
 
 SONIC = SwitchSystem(

@@ -52,7 +52,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 @per_plan
 def fabric_file(plan: Plan, subnet: str) -> FabricFile:
-    """One InfiniBand subnet of a plan: what is plugged in. What is out of service is not; what is drained is.
+    """One InfiniBand subnet of a plan with its plugged-in parts: drained ones included, those out of service not.
 
     The chips of a director have its GUID as their system image GUID in common, as in a real one.
     """
