@@ -156,6 +156,19 @@ def _with_tools(spec: Data, _: Finding) -> bool:
     return bool(images)
 
 
+def _with_repositories(spec: Data, _: Finding) -> bool:
+    """Gives images the archive of Debian and a repository of the site; True where one had none."""
+    images = [image for image in spec.get("images", ()) if not image.get("repositories")]
+    for image in images:
+        suite = "bookworm" if image["distribution"] == "Debian 12" else "trixie"
+        mirror = {"suites": [suite], "components": ["main"], "key": "/usr/share/keyrings/site.gpg"}
+        image["repositories"] = [
+            {"name": "debian", "url": "http://mirror.example.net/debian", **mirror},
+            {"name": "site", "url": "http://mirror.example.net/site", **mirror},
+        ]
+    return bool(images)
+
+
 def _unbonded(spec: Data, error: Finding) -> bool:
     """Leaves NICs apart that can be no bond where they are."""
     named = re.match(r"fabrics\[([^]]+)\]\.attach", error.path or "")
@@ -193,6 +206,7 @@ _OF_A_SECTION = {
     "CW543": _of_today,
     "CW637": _of_today,
     "CW639": _of_today,
+    "CW641": _with_repositories,
     "CW602": _in_a_tree,
     "CW225": _unbonded,
     "CW226": _unbonded,

@@ -18,12 +18,14 @@ from clusterwright.facts.reader import LEASES, LOGS, NAMES, TIME
 from clusterwright.finding import Finding
 from clusterwright.intent.switch import view_switch
 from clusterwright.output.rendering import Rendering
+from clusterwright.plan.build import build_plan
 from clusterwright.plan.model import Plan
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import Declaration
 from clusterwright.proofs.operation.exchanges import EXCHANGES
 from clusterwright.proofs.tree import tree_of
 from clusterwright.rules.engine import lint_path
+from clusterwright.spec.load import load_spec
 from clusterwright.switches.nvue.writer.configuration import configuration
 from clusterwright.switches.sonic.reader.openings import servers
 from clusterwright.switches.sonic.writer.configuration import config_db
@@ -344,3 +346,28 @@ def findings(lab: str) -> list[Finding]:
     with TemporaryDirectory() as folder:
         plan_with(Path(folder), LABS[lab][0], LABS[lab][1])
         return [found for found in lint_path(Path(folder) / "overlay.yaml").findings if found.code == "CW360"]
+
+
+ONE_SWITCH = """
+extends: {base}
+site: {{dns: ["10.20.0.53"]}}
+fabrics:
+  - {{name: frontend, tiers: [{{role: tor, model: {model}}}]}}
+flows:
+  - {{name: names, from: compute, to: campus, protocol: udp, ports: [53], owner: us, reason: "names"}}
+"""
+
+
+@pytest.mark.parametrize(("model", "is_noted"), [("sn4700", True), ("dcs-7280dr3-24", False)])
+def test_a_single_switch_without_a_route_to_its_server_is_not_refuted(
+    tmp_path: Path, model: str, is_noted: bool
+) -> None:
+    """NVUE takes the source of the route, and no border leads to the server; EOS has its source in its own words."""
+    file = tmp_path / "one.yaml"
+    base = Path(__file__).parents[1] / "small" / "specs" / "existing.yaml"
+    file.write_text(ONE_SWITCH.format(base=base, model=model))
+    assert [finding.code for finding in lint_path(file).errors] == []
+    plan = build_plan(load_spec(file))
+    verdict = EXCHANGES.run(tree_of(plan.name, Rendering(plan).of_kinds(EXCHANGES.kinds), Declaration(plan)))
+    assert not verdict.is_refuted, verdict.counterexamples
+    assert any("nothing sets the source address" in note for note in verdict.notes) is is_noted, verdict.notes

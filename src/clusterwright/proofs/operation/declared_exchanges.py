@@ -47,6 +47,10 @@ class PlannedEnds:
         """Fabric crossed by a switch's requests, "" for a switch of none."""
         return self.declared.management.get(switch, self.declared.switches.get(switch, ""))
 
+    def is_outside(self, fabric: str, version: int, peer: int) -> bool:
+        """True for an address of no planned node, with no border of the fabric towards it."""
+        return (version, peer) not in self.declared.addresses and not self.borders_to(fabric, version, peer)
+
     def borders_to(self, fabric: str, version: int, peer: int) -> tuple[DeclaredBorder, ...]:
         """Borders of a fabric towards an address."""
         bits = 32 if version == 4 else 128

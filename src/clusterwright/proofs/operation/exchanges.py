@@ -118,14 +118,17 @@ def _requests(tree: RenderedTree, ends: PlannedEnds) -> _Requests:
             if peer is None or named.device not in ends.source:
                 continue  # isolation reports a server's name; other switches are out of service
             source = server.source or own_addresses.get((named.device, peer[0]), "")
-            if not source and server.what not in reader.names_sources:
+            fabric = ends.fabric_of(named.device)
+            # Without a planned route to the server, no route decides the source address either.
+            is_open = server.what not in reader.names_sources or ends.is_outside(fabric, *peer)
+            if not source and is_open:
                 without_source.setdefault((reader.system, server.what), set()).add(named.device)
                 continue
             total += 1
             if numbered(source) != ends.source[named.device]:
                 faults.append(_source_fault(tree, named, source, ends))
                 continue
-            key = (ends.fabric_of(named.device), server.what, *peer)
+            key = (fabric, server.what, *peer)
             asked.setdefault(key, set()).add(ends.source[named.device][1])
     exchanges = tuple(_exchange(ends.declared, key, values(*sources)) for key, sources in sorted(asked.items()))
     return _Requests(exchanges=exchanges, faults=tuple(faults), notes=tuple(_source_notes(without_source)), count=total)
