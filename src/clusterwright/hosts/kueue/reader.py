@@ -41,7 +41,6 @@ class PodPart:
     """By path in the container, the node's path mounted there."""
 
 
-@lru_cache(maxsize=16)
 def read_objects(text: str) -> KueueObjects:
     """The objects. Raises ValueError for unreadable text."""
     objects = KueueObjects()
@@ -63,7 +62,6 @@ def _take(objects: KueueObjects, document: Mapping[str, Any]) -> None:
         objects.others.append(str(document["kind"]))
 
 
-@lru_cache(maxsize=16)
 def read_pod(text: str) -> PodPart:
     """The part of a pod. Raises ValueError for unreadable text."""
     try:
@@ -102,7 +100,6 @@ def _mounts_of_node(spec: Mapping[str, Any], container: Mapping[str, Any]) -> Ma
     return mounts
 
 
-@lru_cache(maxsize=16)
 def read_environment(text: str) -> tuple[str, Mapping[str, str]]:
     """The name and variables of a configuration map. Raises ValueError for unreadable text."""
     try:

@@ -7,7 +7,7 @@ that the subnet manager creates the partition's broadcast group, without which A
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from ipaddress import ip_interface
 
 from clusterwright.hosts.linux.reader.ipoib import LNET, MODULES, NAMED, ConfiguredIpoib, read_ipoib, read_lnet
@@ -21,7 +21,6 @@ from clusterwright.proofs.tree import RenderedFile, RenderedTree
 _Carried = tuple[Matrix, frozenset[int]]  # members, and the P_Keys with IP
 
 
-@lru_cache(maxsize=4)
 def _devices(tree: RenderedTree) -> tuple[str, ...]:
     """Nodes with such an interface in its own file or in an adapter's, and nodes with a planned one."""
     declared = tree.declaration.ipoib if tree.declaration is not None else {}

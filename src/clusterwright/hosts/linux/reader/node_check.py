@@ -42,7 +42,6 @@ def read_expected(text: str) -> Mapping[str, Any]:
     return flat
 
 
-@lru_cache(maxsize=64)
 def read_settings(text: str) -> Mapping[str, str]:
     """Kernel settings of sysctl.d(5) by dotted name, the last of each."""
     settings = {}

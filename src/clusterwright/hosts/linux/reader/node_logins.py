@@ -45,7 +45,6 @@ def _lines(text: str) -> list[tuple[int, str]]:
     return [(number, line) for number, line in numbered if line.strip() and not line.startswith("#")]
 
 
-@lru_cache(maxsize=256)
 def read_accounts(text: str) -> Mapping[str, NodeAccount]:
     """The accounts of sysusers.d by name."""
     accounts: dict[str, NodeAccount] = {}
@@ -61,7 +60,6 @@ def read_accounts(text: str) -> Mapping[str, NodeAccount]:
     return accounts
 
 
-@lru_cache(maxsize=256)
 def read_keys(text: str) -> Mapping[str, int]:
     """Public keys by kind and content, with their lines; an expiring one has its last moment in front.
 
@@ -70,7 +68,6 @@ def read_keys(text: str) -> Mapping[str, int]:
     return {key_of_line(line): number for number, line in _lines(text)}
 
 
-@lru_cache(maxsize=256)
 def read_sshd(text: str) -> Mapping[str, tuple[str, int]]:
     """Settings of sshd with their lines; the first one of a repeated name holds (sshd_config(5))."""
     options: dict[str, tuple[str, int]] = {}
@@ -80,7 +77,6 @@ def read_sshd(text: str) -> Mapping[str, tuple[str, int]]:
     return options
 
 
-@lru_cache(maxsize=256)
 def read_sudoers(text: str) -> Mapping[str, int]:
     """Accounts with sudo rights, each with its line."""
     return {line.split()[0]: number for number, line in _lines(text)}

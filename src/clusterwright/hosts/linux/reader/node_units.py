@@ -35,7 +35,6 @@ class RdmaNames:
     ordered: tuple[tuple[str, ...], ...]
 
 
-@lru_cache(maxsize=64)
 def read_rdma_names(text: str) -> RdmaNames:
     """The names in the script. Raises ValueError for a script with other steps than the known ones."""
     loop = _LOOP.search(text)
@@ -73,7 +72,6 @@ def read_started(text: str) -> frozenset[tuple[str, str]]:
     return frozenset(started)
 
 
-@lru_cache(maxsize=64)
 def read_watched(text: str) -> tuple[str, tuple[tuple[str, int], ...]]:
     """Name of the cluster, and the probed addresses and ports. Raises ValueError for unreadable text."""
     document = json.loads(text)
