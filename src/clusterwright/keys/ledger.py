@@ -95,7 +95,9 @@ def read_ledger(path: Path) -> Ledger:
         document = json.loads(path.read_bytes())
         if document["format"] != _FORMAT:
             raise ClusterwrightError(f"{path}: written by another release of clusterwright; use that one")
-        versions = {key: tuple(_version(row) for row in rows) for key, rows in document["keys"].items()}
+        versions = {}
+        for key, rows in document["keys"].items():
+            versions[key] = tuple(_version(row) for row in rows)
         return Ledger(versions, Head(document["audit"]["count"], document["audit"]["digest"]))
     except OSError as error:
         raise ClusterwrightError(f"{path}: {error.strerror}") from error
@@ -125,9 +127,12 @@ def _row(version: Version) -> dict[str, Any]:
 
 def write_ledger(path: Path, ledger: Ledger) -> None:
     """Replace the ledger. Raises ClusterwrightError."""
+    rows_by_key = {}
+    for key, versions in sorted(ledger.versions.items()):
+        rows_by_key[key] = [_row(version) for version in versions]
     document = {
         "format": _FORMAT,
         "audit": {"count": ledger.head.count, "digest": ledger.head.digest},
-        "keys": {key: [_row(version) for version in versions] for key, versions in sorted(ledger.versions.items())},
+        "keys": rows_by_key,
     }
     durable.replace(path, (json.dumps(document, indent=1) + "\n").encode())

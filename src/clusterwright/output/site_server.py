@@ -14,9 +14,6 @@ from clusterwright.plan.model import Plan
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.registry import SYSTEMS
 
-SITE_OWNERS = frozenset({contact_server.OWNER})
-"""The folders of such files in a tree; no device has one of these names."""
-
 
 @per_plan
 def site_files(plan: Plan) -> tuple[Artifact, ...]:

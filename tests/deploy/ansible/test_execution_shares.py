@@ -96,8 +96,10 @@ def stream_of(*lines: dict[str, object], exit_code: str = "0") -> bytes:
 def test_a_stream_is_the_same_however_it_is_cut(piece: int) -> None:
     text = stream_of({"status": "running"}, {"event": "keepalive"}, {"event": "a"}, {"event": "b"}, exit_code="4")
     stream = WorkerStream(1)
-    heard = [each["event"] for index in range(0, len(text), piece) for each in stream.feed(text[index : index + piece])]
-    assert (heard, stream.ended, stream.exit_code) == (["a", "b"], True, 4)
+    events = []
+    for start in range(0, len(text), piece):
+        events += [line["event"] for line in stream.feed(text[start : start + piece])]
+    assert (events, stream.ended, stream.exit_code) == (["a", "b"], True, 4)
     assert stream.received_bytes == len(text)
 
 

@@ -66,8 +66,9 @@ class Lines:
                         f"{event.stack}: {mark} {self._operation(event)} {event.unit_kind} {event.unit}", messages
                     )
             case EventKind.STACK_FINISHED | EventKind.STACK_FAILED:
-                for stack, unit in [key for key in self._messages_by_unit if key[0] == event.stack]:
-                    self._block(f"{stack}: {unit}", self._messages_by_unit.pop((stack, unit)))
+                for stack, unit in tuple(self._messages_by_unit):
+                    if stack == event.stack:
+                        self._block(f"{stack}: {unit}", self._messages_by_unit.pop((stack, unit)))
                 self._write(f"{event.stack}: {_ending(event)}")
             case EventKind.STACK_STARTED:
                 self._actions[event.stack] = event.operation

@@ -58,7 +58,8 @@ def crew_progress(inventory: Inventory, states: Mapping[tuple[str, str], str]) -
         yield CableProgress("rack", rack, *(None,) * 7, *_counts(racks[rack]))
     counts_by_pull: defaultdict[CableBundle, Counter[str]] = defaultdict(Counter)
     for state in _STATES:
-        for bundle in bundles(route for route in routes if _state(route, states) == state):
+        routes_in_state = [route for route in routes if _state(route, states) == state]
+        for bundle in bundles(routes_in_state):
             counts_by_pull[bundle._replace(cables=0)][state] = bundle.cables
     for pull in bundles(routes):
         yield CableProgress("pull", *_columns(pull), *_counts(counts_by_pull[pull._replace(cables=0)]))

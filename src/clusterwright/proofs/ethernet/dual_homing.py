@@ -44,7 +44,8 @@ def homing_faults(tree: RenderedTree, fabric: RoutedFabric, homes: Homes) -> Ite
         if shape in shapes:
             continue
         shapes.add(shape)
-        for failed_switch in sorted({switch for _, switch in nics}):
+        switches = {switch for _, switch in nics}
+        for failed_switch in sorted(switches):
             links = {nic.link for nic, switch in nics if switch != failed_switch}
             lost = _lost_route(routes, links)
             if lost is not None:

@@ -24,17 +24,17 @@ _DEFAULTS = frozenset({"0.0.0.0/0", "::/0", "default"})
 
 def route_faults(
     tree: RenderedTree,
-    known: Mapping[int, Ranges],
+    permitted: Mapping[int, Ranges],
     owner: Callable[[str], str] | None = None,
     note: Callable[[str, str, str], None] | None = None,
     is_declared_default: Callable[[str, str, str], bool] | None = None,
 ) -> Iterator[Counterexample]:
     """Routes to addresses of no zone and no fabric or through a host, and text that could bring one in.
 
-    ``known`` are permitted destinations, by IP version, and ``owner`` gives the device of an address: hosts forward no
-    packets, but could read them. Without ``owner`` nothing is declared, only addresses named in the tree are known, and
+    ``permitted`` are destinations by IP version, and ``owner`` gives the device of an address: hosts forward no
+    packets, but could read them. Without ``owner`` nothing is declared: addresses named in the tree are permitted, and
     a route is at fault if it leads to public addresses and none of these. ``note`` is called with every route: its
-    device, its destination and its next hop. ``is_declared_default`` tells from the same three whether a flow to the
+    device, its destination and its next hop. ``is_declared_default`` says of the same three whether a flow to the
     internet needs that route.
     """
     fault_by_destination: dict[str, str] = {}
@@ -45,7 +45,8 @@ def route_faults(
         if is_declared_default is not None and is_declared_default(device, destination, hop):
             return ""
         if destination not in fault_by_destination:
-            fault_by_destination[destination] = _destination_fault(known, destination, is_declared=owner is not None)
+            is_declared = owner is not None
+            fault_by_destination[destination] = _destination_fault(permitted, destination, is_declared=is_declared)
         fault = fault_by_destination[destination]
         host = "" if owner is None else owner(hop)
         if host and not fault:
@@ -79,7 +80,7 @@ def leads_everywhere(destination: str) -> bool:
     return destination in _DEFAULTS or destination.endswith("/0")
 
 
-def _destination_fault(known: Mapping[int, Ranges], destination: str, *, is_declared: bool) -> str:
+def _destination_fault(permitted: Mapping[int, Ranges], destination: str, *, is_declared: bool) -> str:
     if leads_everywhere(destination):
         return f"a default route ({destination}) leads everywhere, the internet included"
     version = 6 if ":" in destination else 4
@@ -88,7 +89,9 @@ def _destination_fault(known: Mapping[int, Ranges], destination: str, *, is_decl
     except ValueError as error:
         return f"this route does not read: {error}"
     if not is_declared:
-        is_foreign = ip_network(destination, strict=False).is_global and not whole & known[version]
+        is_foreign = ip_network(destination, strict=False).is_global and not whole & permitted[version]
         reason = "public addresses, none of which an interface or a filter here names"
         return f"a route to {destination}, {reason}" if is_foreign else ""
-    return f"a route to {destination}, which holds addresses of no zone and no fabric" if whole - known[version] else ""
+    if whole - permitted[version]:
+        return f"a route to {destination}, which holds addresses of no zone and no fabric"
+    return ""
