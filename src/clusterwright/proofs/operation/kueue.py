@@ -5,7 +5,7 @@ Quotas and queues are the site's: they are not rendered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from clusterwright.hosts.kueue.reader import (
     FOLDER,
@@ -162,7 +162,7 @@ def _faults_of_mounts(pod: PodPart, variables: Mapping[str, Mapping[str, str]]) 
                 yield f"{name} is {value}, which is not mounted"
 
 
-def _unmounted_settings(tree: RenderedTree, planned: DeclaredKueue, pods: Iterable[PodPart]) -> Iterator[str]:
+def _unmounted_settings(tree: RenderedTree, planned: DeclaredKueue, pods: Collection[PodPart]) -> Iterator[str]:
     """Nodes' NCCL settings, and files named in them, that no pod mounts whole."""
     node_by_text: dict[str, str] = {}
     for node in planned.labels:
