@@ -28,6 +28,8 @@ from clusterwright.finding import ClusterwrightError
 
 ORPHAN_WAIT_S = 600
 """Time for an engine without a driver to finish its current steps."""
+NOTE_WAIT_S = 1
+"""Time for the owner of a lock that has only just been taken to write its name."""
 
 # `created by root@control (pid 812) at 2026-03-01T02:11:09Z`: the message of backends in files, buckets and databases
 _CREATED_BY = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<since>\S+?Z?)(?=\s|$)")
@@ -109,7 +111,7 @@ class StackLocks:
         self.folder.mkdir(parents=True, exist_ok=True)
         file = (self.folder / f"{stack}.lock").open("a+")
         if not took_lock(file):
-            description = _described(_read(file))
+            description = _described(_note_of_owner(file))
             file.close()
             raise Busy(f"{stack} {description}. Wait for that to end, or stop it. Nothing was done.")
         return file
@@ -123,6 +125,16 @@ def _read(file: IO[str]) -> dict[str, Any]:
     except ValueError:
         return {}
     return note if isinstance(note, dict) else {}
+
+
+def _note_of_owner(file: IO[str]) -> dict[str, Any]:
+    """The content of a lock's file, once its owner has written it; empty if that takes too long."""
+    end = time.monotonic() + NOTE_WAIT_S
+    note = _read(file)
+    while not note and time.monotonic() < end:
+        time.sleep(0.02)
+        note = _read(file)
+    return note
 
 
 def _write(file: IO[str], note: Mapping[str, Any]) -> None:
