@@ -51,9 +51,10 @@ PROBE = r"""#!/bin/sh
 section() { echo "## $1"; }
 timeout 120 systemctl is-system-running --wait > /dev/null
 # Timers count from the start of the kernel: on a busy processor they fall due before this line; what they start ends.
-for _ in $(seq 120); do [ "$(systemctl list-jobs --no-legend)" ] || break; sleep 1; done
+# The last look counts: a timer may fall due right after it.
+for _ in $(seq 120); do jobs=$(systemctl list-jobs --no-legend); [ "$jobs" ] || break; sleep 1; done
 section failed; systemctl --failed --no-legend --plain | cut -d' ' -f1
-section jobs; systemctl list-jobs --no-legend
+section jobs; echo "$jobs"
 section sysctl; for name in SETTINGS; do echo "$name = $(sysctl -n "$name" | tr '\t' ' ')"; done
 section modules; ls /sys/module
 section cmdline; cat /proc/cmdline
