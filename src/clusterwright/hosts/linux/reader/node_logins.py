@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from clusterwright.facts.unread import Unread
@@ -18,7 +18,9 @@ KEYS = "etc/ssh/authorized_keys.d/"
 NODE_LOGIN_FOLDERS = ("etc/sysusers.d/", "etc/ssh/sshd_config", KEYS, "etc/sudoers")
 _HOMES = "etc/tmpfiles.d/90-clusterwright.conf"
 _HOST_KEY = "etc/clusterwright/host-key"
-# Lines by file, whole; a line that is none of these is unread, or told by the claim.
+_USER = re.compile(r'u (?P<name>[\w.-]+) (?P<uid>\d+) "[^"]*" /\S+ /\S+')
+_MEMBER = re.compile(r"m (?P<name>[\w.-]+) (?P<group>[\w.-]+)")
+# Whole lines by file; any other line is unread.
 _KNOWN: Mapping[str, str] = {
     ACCOUNTS: r'u [\w.-]+ \d+ "[^"]*" /\S+ /\S+|m [\w.-]+ [\w.-]+',
     SSHD: r"(?:PasswordAuthentication|KbdInteractiveAuthentication|PermitRootLogin|UsePAM) [\w-]+"
@@ -46,22 +48,21 @@ def _lines(text: str) -> list[tuple[int, str]]:
 
 
 def read_accounts(text: str) -> Mapping[str, NodeAccount]:
-    """The accounts of sysusers.d by name."""
+    """The accounts of sysusers.d by name, from lines with a number and with memberships; others are unread."""
     accounts: dict[str, NodeAccount] = {}
     for number, line in _lines(text):
-        words = line.split()
-        if words[0] == "u" and words[2].isdecimal():
-            accounts[words[1]] = NodeAccount(name=words[1], uid=int(words[2]), groups=frozenset(), line=number)
-        elif words[0] == "m" and words[1] in accounts:
-            account = accounts[words[1]]
-            accounts[words[1]] = NodeAccount(
-                name=account.name, uid=account.uid, groups=account.groups | {words[2]}, line=account.line
-            )
+        user, member = _USER.match(line), _MEMBER.match(line)
+        if user is not None:
+            name = user["name"]
+            accounts[name] = NodeAccount(name=name, uid=int(user["uid"]), groups=frozenset(), line=number)
+        elif member is not None and member["name"] in accounts:
+            account = accounts[member["name"]]
+            accounts[account.name] = replace(account, groups=account.groups | {member["group"]})
     return accounts
 
 
 def read_keys(text: str) -> Mapping[str, int]:
-    """Public keys by kind and content, with their lines; an expiring one has its last moment in front.
+    """Lines of public keys by kind and content; an expiring key has its last moment in front.
 
     A line with other options is not a plain key.
     """
@@ -91,8 +92,14 @@ def node_logins_unread(path: str, text: str) -> tuple[Unread, ...]:
     if path not in _KNOWN:
         return (unread_login_file(path, claims),)
     known_lines = re.compile(_KNOWN[path])
-    # sudoers(5) has directives that begin like comments
-    directives = re.finditer(r"(?m)^#(?:include|includedir|\d).*$", text) if path == SUDOERS else ()
-    strange = [(text.count("\n", 0, directive.start()) + 1, directive[0]) for directive in directives]
-    strange += [(number, line) for number, line in _lines(text) if known_lines.fullmatch(line) is None]
-    return tuple(Unread(file=path, line=number, text=line, claims=claims) for number, line in strange)
+    unread_lines = []
+    if path == SUDOERS:
+        unread_lines += _directives_like_comments(text)
+    unread_lines += [(number, line) for number, line in _lines(text) if known_lines.fullmatch(line) is None]
+    return tuple(Unread(file=path, line=number, text=line, claims=claims) for number, line in unread_lines)
+
+
+def _directives_like_comments(text: str) -> list[tuple[int, str]]:
+    """Lines of sudoers(5) that begin like comments: includes, and rules of a user by number."""
+    numbered = enumerate(text.split("\n"), 1)
+    return [(number, line) for number, line in numbered if re.match(r"#(?:include|includedir|\d)", line)]
