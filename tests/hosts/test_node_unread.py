@@ -139,6 +139,14 @@ def test_another_filter_on_a_node_refutes_isolation(path: str, text: str) -> Non
     assert path in [example.file for example in ISOLATION.run(with_file(path, text)).counterexamples]
 
 
+def test_a_condition_of_the_filter_refutes_isolation() -> None:
+    path = f"{UNITS}/nftables.service.d/90-clusterwright.conf"
+    text = isolation_tree("lab-roce", NODE).text(NODE, path)
+    assert text is not None
+    verdict = ISOLATION.run(with_file(path, f"{text}\n[Unit]\nConditionPathExists=/never\n"))
+    assert ["ConditionPathExists" in example.message for example in verdict.counterexamples] == [True]
+
+
 def test_masked_units_and_wishes_for_others_touch_nothing() -> None:
     for path in (f"{UNITS}/cron.service", f"{UNITS}/ufw.service", f"{UNITS}/multi-user.target.wants/cron.service"):
         verdict = ISOLATION.run(with_file(path, ""))

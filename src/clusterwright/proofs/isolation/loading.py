@@ -35,6 +35,9 @@ def _unloaded(loading: Unit, starting: Unit) -> Iterator[tuple[str, str]]:
             LOADING,
             f"nftables.service does not load /{RUNNING}, or something else besides: the filter is not in force",
         )
+    others = sorted(loading.keys() - {"ExecStart", "ExecReload"})
+    if others:  # such as a condition, under which systemd skips the unit
+        yield LOADING, f"nftables.service has {', '.join(others)} besides its commands, which may keep it from loading"
     if "nftables.service" not in starting.get("Wants", "").split():
         yield STARTING, "nothing starts nftables.service: the filter is not in force"
 
