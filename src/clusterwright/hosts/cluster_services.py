@@ -19,15 +19,15 @@ class ClusterService:
 
     name: str
     hosts: tuple[str, ...]
-    """The one that acts first, then those that stand in for it."""
+    """The acting host first, then its standbys."""
     program: str
-    """What carries it, as people look for it on a host; "" where that is not configured by the spec."""
+    """The program's name on a host; "" where the spec does not configure it."""
     loss: str
-    """What it means while no host is there."""
+    """The effect on the cluster while no host runs the service."""
     takeover: str = ""
-    """What has ``{other}`` take over before the acting host goes; "" where all of them act."""
+    """Instruction to move the service to ``{other}`` before the acting host goes; "" where all hosts act."""
     unit: str = ""
-    """What starts it on a host that did not run it; "" where it starts with the host."""
+    """The unit to start on a host that did not run it; "" where it starts with the host."""
 
 
 @per_plan
@@ -41,21 +41,22 @@ def _subnet_managers(plan: Plan) -> Iterator[ClusterService]:
         manager = subnet.fabric.subnet_manager
         if manager is None:
             continue
-        is_opensm = manager.kind == OPENSM
+        if manager.kind == OPENSM:
+            program, unit = "opensm", "opensm.service"
+            takeover = "stop its opensm (`systemctl stop opensm.service`), and {other} is master within a minute"
+        else:
+            program, unit = "UFM", ""
+            takeover = "have UFM fail over to {other}"
         yield ClusterService(
             name=f"subnet manager of {subnet.name}",
             hosts=managers_by_priority(plan, subnet.name),
-            program="opensm" if is_opensm else "UFM",
+            program=program,
             loss=(
                 "nothing sweeps the fabric: traffic goes on by the tables that switches hold, a port that comes up gets"
                 " no LID, no path leads around one that fails, and path queries of new connections get no answer"
             ),
-            takeover=(
-                "stop its opensm (`systemctl stop opensm.service`), and {other} is master within a minute"
-                if is_opensm
-                else "have UFM fail over to {other}"
-            ),
-            unit="opensm.service" if is_opensm else "",
+            takeover=takeover,
+            unit=unit,
         )
 
 
@@ -63,10 +64,9 @@ def _boot_servers(plan: Plan) -> Iterator[ClusterService]:
     boot = plan.spec.boot
     if boot is None:
         return
-    hosts = (device.name for device in plan.devices if device.kind == "node" and device.node_group == boot.servers)
     yield ClusterService(
         name="boot server",
-        hosts=tuple(name for name in hosts if plan.by_name[name].state != OUT_OF_SERVICE),
+        hosts=_hosts_in_service(plan, boot.servers),
         program="Kea, TFTP, HTTP",
         loss="no node boots, and no lease is renewed",
     )
@@ -101,8 +101,7 @@ def _schedulers(plan: Plan) -> Iterator[ClusterService]:
 def _file_systems(plan: Plan) -> Iterator[ClusterService]:
     """File systems of storage nodes; with several nodes, their own software decides the consequences of a loss."""
     for mount in plan.spec.mounts:
-        of_group = (device for device in plan.devices if device.node_group == mount.system)
-        hosts = tuple(device.name for device in of_group if device.state != OUT_OF_SERVICE)
+        hosts = _hosts_in_service(plan, mount.system) if mount.system is not None else ()
         if hosts:
             yield ClusterService(
                 name=f"file system {mount.name}",
@@ -110,3 +109,9 @@ def _file_systems(plan: Plan) -> Iterator[ClusterService]:
                 program=mount.mountpoint,
                 loss=f"programs that use {mount.mountpoint} wait",
             )
+
+
+def _hosts_in_service(plan: Plan, node_group: str) -> tuple[str, ...]:
+    """The nodes of a group by name, without those out of service."""
+    members = [device for device in plan.devices if device.node_group == node_group]
+    return tuple(device.name for device in members if device.state != OUT_OF_SERVICE)

@@ -1,4 +1,4 @@
-"""Writers of hosts' files, in the order of a node's files."""
+"""The writers of hosts' files, in the order of a node's files."""
 
 from __future__ import annotations
 
@@ -33,16 +33,20 @@ from clusterwright.plan.node_parts import owns_kind
 
 
 def _on_owned_parts(writer: Writer) -> Writer:
-    """The same writer, without nodes on which others own its part."""
+    """Restrict a writer to nodes whose image owns its part."""
 
     def applies(plan: Plan, device: Device) -> bool:
         return owns_kind(plan, device.image, writer.kind) and writer.applies(plan, device)
 
     def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
-        return writer.for_device(plan, device) if owns_kind(plan, device.image, writer.kind) else iter(())
+        if not owns_kind(plan, device.image, writer.kind):
+            return iter(())
+        return writer.for_device(plan, device)
 
     def shared(plan: Plan, kind: NodeKind) -> Iterable[SharedFile]:
-        return writer.shared(plan, kind) if owns_kind(plan, kind.image, writer.kind) else ()
+        if not owns_kind(plan, kind.image, writer.kind):
+            return ()
+        return writer.shared(plan, kind)
 
     return writer._replace(applies=applies, for_device=for_device, shared=shared)
 

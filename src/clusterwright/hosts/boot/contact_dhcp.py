@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_network
 from typing import Any, NamedTuple
 
-from clusterwright.hosts.boot.dhcp import server_settings
+from clusterwright.hosts.boot.dhcp import reserved_address, server_settings, url_host
 from clusterwright.hosts.boot.kea_releases import retries_sockets
 from clusterwright.plan.boot import format_mac
 from clusterwright.plan.first_contact import PortContact, contacts
@@ -32,20 +32,21 @@ _TEXT_FROM = {16: 6}
 
 
 class ServedSwitch(NamedTuple):
-    """The name of a switch's first file, and its identifier over the server's version of IP."""
+    """A switch with a first file."""
 
     file: str
+    """Name of the file."""
     words: ContactWords
+    """How its system's DHCP client identifies itself, over the server's version of IP."""
 
 
 def contact_url(section: FirstContact, path: str) -> str:
     """URL of a file on the server of first contact."""
-    host = f"[{section.server}]" if section.server.version == 6 else str(section.server)
-    return f"http://{host}/{path}"
+    return f"http://{url_host(str(section.server))}/{path}"
 
 
 def contact_kea(plan: Plan, section: FirstContact, served: Mapping[str, ServedSwitch]) -> bytes:
-    """Kea's configuration; ``served`` are the switches with a first file, by name."""
+    """Kea's configuration; ``served`` has the switches with a first file, by name."""
     version = section.server.version
     by_switch: dict[tuple[str, str], list[PortContact]] = {}
     for contact in contacts(plan):
@@ -92,7 +93,7 @@ def _subnet(
 
 
 def _reservation(contact: PortContact, section: FirstContact, served: ServedSwitch | None) -> dict[str, Any] | None:
-    """None for a device without an identifier."""
+    """The address of one device; None for a device without an identifier."""
     if contact.mac is not None:
         identifier = {"hw-address": format_mac(contact.mac)}
     elif section.relay_ports is not None:
@@ -102,11 +103,13 @@ def _reservation(contact: PortContact, section: FirstContact, served: ServedSwit
     address = format_address(contact.address, section.server.version)
     reservation: dict[str, Any] = {
         **identifier,
-        **({"ip-addresses": [address]} if section.server.version == 6 else {"ip-address": address}),
+        **reserved_address(address, section.server.version),
         "hostname": contact.host_name,
         "user-context": {"port": contact.port},
     }
-    classes = [_has_file(served.file)] if served is not None else []
+    classes = []
+    if served is not None:
+        classes.append(_has_file(served.file))
     if any(installer.system == contact.system for installer in section.installers):
         classes.append(_is_installed(contact.system))
     if classes:
@@ -115,7 +118,7 @@ def _reservation(contact: PortContact, section: FirstContact, served: ServedSwit
 
 
 def _classes(section: FirstContact, served: Mapping[str, ServedSwitch]) -> Iterator[dict[str, Any]]:
-    """First the classes of reservations by device, then the answers for each.
+    """The classes that reservations name, then the classes with the answers to each.
 
     Kea evaluates a class with a test for ``KNOWN`` once it has found the reservation.
     """
@@ -151,8 +154,10 @@ def _is_installed(system: str) -> str:
 
 
 def _asks(words: ContactWords) -> str:
-    """A system without a vendor class of its own is any client but ONIE."""
-    return f"not ({_begins(ONIE)})" if words.option is None else _begins(words)
+    """The test for a system's DHCP client; one without a vendor class is any client but ONIE."""
+    if words.option is None:
+        return f"not ({_begins(ONIE)})"
+    return _begins(words)
 
 
 def _begins(words: ContactWords) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from clusterwright.artifact import Artifact
 from clusterwright.hosts.boot.contact_dhcp import ServedSwitch, contact_kea
+from clusterwright.hosts.boot.dhcp import url_host
 from clusterwright.plan.boot import HTTP_PORT
 from clusterwright.plan.model import Plan
 from clusterwright.spec.site import FirstContact
@@ -21,10 +22,10 @@ WEB_SERVER = "etc/nginx/conf.d/clusterwright-first-contact.conf"
 def server_files(
     plan: Plan, section: FirstContact, served: Mapping[str, ServedSwitch], texts: Mapping[str, str]
 ) -> Iterator[Artifact]:
-    """All of them; ``texts`` are the first files by name, ``served`` the switches with one."""
+    """All files of the server; ``texts`` has the first files by name, ``served`` the switches with one."""
     version = section.server.version
     yield _file(f"etc/kea/kea-dhcp{version}.conf", contact_kea(plan, section, served))
-    host = f"[{section.server}]" if version == 6 else str(section.server)
+    host = url_host(str(section.server))
     web = template("boot/first-contact.nginx.conf.j2").render(host=host, http_port=HTTP_PORT, root=ROOT)
     yield _file(WEB_SERVER, web.encode())
     for name, text in texts.items():

@@ -1,11 +1,14 @@
 """DHCP for booting nodes: Kea with one reservation per adapter, and nothing for other clients.
 
 The address is the planned one, so that a node has the same one before and after its system runs. An unknown adapter
-gets no answer. Over IPv6 firmware, iPXE and the next boot are clients of their own, each with another identity, while
-the planned address is still lent to the one before: a pool for known adapters alone has one for each of them, in the
-same subnet, as packet filters require. Over IPv4 the adapter is the identity. Requests come through the rack switches'
-relays, so a server knows the rack by the relay's address. The offered file depends on the client: firmware gets iPXE,
-iPXE its script.
+gets no answer.
+
+Over IPv6 the firmware, iPXE and the next boot are separate clients with separate identities, and the planned address is
+still leased to the previous one. A pool for known adapters has an address for each of them, in the same subnet, as
+packet filters require. Over IPv4 the adapter is the identity.
+
+Requests come through the rack switches' relays, so a server knows the rack by the relay's address. The offered file
+depends on the client: firmware gets iPXE, iPXE its script.
 """
 
 from __future__ import annotations
@@ -20,8 +23,8 @@ from clusterwright.plan.model import Plan, Subnet, format_address
 from clusterwright.text.json_lines import dump_lines
 
 LEASE_S = 3600
-# An address of IPv6 is no place to listen until duplicates are excluded (RFC 4862), and one of a port that is down is
-# none at all: Kea starts all the same, hears nobody, and stays so. It tries again for an hour.
+# Kea cannot listen at an IPv6 address before duplicate detection has ended (RFC 4862), nor at one of a port that is
+# down. It starts all the same and never opens the socket by itself, so it is told to try again for an hour.
 _RETRIES, _RETRY_MS = 720, 5000
 # Client system architecture (RFC 4578, RFC 5970; IANA "Processor Architecture Types"): x64 UEFI, by TFTP and by HTTP.
 _UEFI = "0x0007"
@@ -36,24 +39,35 @@ Served = Sequence[tuple[Subnet, Sequence[BootNic]]]
 def kea_config(plan: Plan, nics: Sequence[tuple[str, str]], served: Served) -> tuple[int, bytes]:
     """The IP version and the text of a boot server's configuration.
 
-    ``nics`` are its interfaces on the boot fabric with their addresses, the first of which nodes fetch from; ``served``
+    ``nics`` are its interfaces on the boot fabric with their addresses; nodes fetch from the first address. ``served``
     are host subnets with their adapters.
     """
     address = nics[0][1]
     version = served[0][0].version
-    url = f"http://[{address}]" if version == 6 else f"http://{address}"
+    url = f"http://{url_host(address)}"
     name = ipxe_of(plan.spec).rpartition("/")[2]
-    numbers = {
-        switch: number for number, switch in enumerate((net.device for net in plan.subnets if net.kind == "host"), 1)
-    }
-    settings = {
-        **server_settings(
-            version, nics, identifiers=("hw-address",), retries=retries_sockets(boot_server_image(plan.spec))
-        ),
-        "client-classes": (_classes_v6 if version == 6 else _classes_v4)(address, url, name),
-        f"subnet{version}": [_subnet(numbers[net.device], net, nics) for net, nics in served],
-    }
+    host_switches = [subnet.device for subnet in plan.subnets if subnet.kind == "host"]
+    subnet_numbers = {switch: number for number, switch in enumerate(host_switches, 1)}
+    retries = retries_sockets(boot_server_image(plan.spec))
+    settings = server_settings(version, nics, identifiers=("hw-address",), retries=retries)
+    if version == 6:
+        settings["client-classes"] = _classes_v6(address, url, name)
+    else:
+        settings["client-classes"] = _classes_v4(address, url, name)
+    settings[f"subnet{version}"] = [_subnet(subnet_numbers[subnet.device], subnet, nics) for subnet, nics in served]
     return version, dump_lines({f"Dhcp{version}": settings}, depth=5)
+
+
+def url_host(address: str) -> str:
+    """An address as the host of a URL: IPv6 stands in brackets (RFC 3986, 3.2.2)."""
+    return f"[{address}]" if ":" in address else address
+
+
+def reserved_address(address: str, version: int) -> dict[str, Any]:
+    """The address of a reservation, by Kea's key for the IP version."""
+    if version == 6:
+        return {"ip-addresses": [address]}
+    return {"ip-address": address}
 
 
 def server_settings(
@@ -61,13 +75,14 @@ def server_settings(
 ) -> dict[str, Any]:
     """Settings of every server of reservations; ``nics`` are its interfaces for relays, with their addresses.
 
-    With ``retries`` it tries a socket again that cannot be opened yet.
+    With ``retries`` Kea tries again to open a socket that it could not open at its start.
     """
-    settings: dict[str, Any] = {
+    interfaces = [name for name, _ in nics]
+    if version == 6:
         # Over IPv6 Kea hears its own links alone, unless it is told the address that relays send to.
-        "interfaces-config": {
-            "interfaces": [f"{name}/{listening_address}" if version == 6 else name for name, listening_address in nics]
-        },
+        interfaces = [f"{name}/{address}" for name, address in nics]
+    settings: dict[str, Any] = {
+        "interfaces-config": {"interfaces": interfaces},
         "lease-database": {"type": "memfile", "lfc-interval": LEASE_S},
         "valid-lifetime": LEASE_S,
         "host-reservation-identifiers": [*identifiers],
@@ -79,7 +94,8 @@ def server_settings(
         # A DUID says nothing about the adapter; the relay and the link-local address do.
         settings["mac-sources"] = ["client-link-addr-option", "ipv6-link-local", "duid"]
         settings["preferred-lifetime"] = LEASE_S
-        # RFC 8415, 18.2.1: without it a client waits for servers that it likes better, firmware four seconds and more.
+        # RFC 8415, 18.2.1: without the highest preference a client waits for other servers, firmware for four seconds
+        # and more.
         settings["option-data"] = [{"name": "preference", "data": "255", "always-send": True}]
     else:
         settings["interfaces-config"]["dhcp-socket-type"] = "udp"  # everything is relayed
@@ -114,7 +130,7 @@ def _reservation(nic: BootNic, version: int) -> dict[str, Any]:
     address = format_address(nic.interface.address or 0, version)
     return {
         "hw-address": format_mac(nic.mac),
-        **({"ip-addresses": [address]} if version == 6 else {"ip-address": address}),
+        **reserved_address(address, version),
         "hostname": nic.device,
         "user-context": {"adapter": nic.interface.port, "address": "planned" if nic.is_planned else "noted"},
     }

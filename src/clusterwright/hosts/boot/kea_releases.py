@@ -13,10 +13,10 @@ _PACKAGES = re.compile(r"(isc-)?kea.*")
 
 
 def retries_sockets(image: Image | None) -> bool:
-    """Whether Kea can try a socket again whose address is not ready when it starts.
+    """Whether Kea can try again to open a socket whose address was not ready at its start.
 
-    False where the release is not known: by packages of another origin, or a release that nobody has looked up. A
-    machine without an image counts as any release of Debian.
+    False for an unknown release of Kea: from packages of another origin, or in a distribution's release without a
+    recorded version. A machine without an image counts as any release of Debian.
     """
     if image is None:
         return all(_has_retries(release.kea) for release in families()["debian"].releases)
@@ -27,4 +27,6 @@ def retries_sockets(image: Image | None) -> bool:
 
 
 def _has_retries(release: str | None) -> bool:
-    return release is not None and tuple(int(number) for number in release.split(".")) >= _RETRIES_SINCE
+    if release is None:
+        return False
+    return tuple(int(number) for number in release.split(".")) >= _RETRIES_SINCE

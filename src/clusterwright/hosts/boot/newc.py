@@ -19,8 +19,8 @@ _END = "TRAILER!!!"
 def newc(files: Iterable[Artifact]) -> bytes:
     """An archive of ``files`` in the order of their paths, each below its folders.
 
-    The root folder is the first: the kernel's own is anybody's to write (tmpfs, 1777), and sshd takes no key from a
-    file below such a one.
+    The root folder comes first: the kernel's own is world-writable (tmpfs, 1777), and sshd refuses keys from files
+    below such a folder.
     """
     parts = [_header(0, ".", _FOLDER, 2, 0)]
     folders: set[str] = {""}
@@ -41,12 +41,14 @@ def newc(files: Iterable[Artifact]) -> bytes:
 @lru_cache(maxsize=4096)
 def _folders(path: str) -> tuple[str, ...]:
     """A folder and those around it, the outermost first; the same for every node's archive."""
-    return (*_folders(path.rpartition("/")[0]), path) if path else ()
+    if not path:
+        return ()
+    return (*_folders(path.rpartition("/")[0]), path)
 
 
 @lru_cache(maxsize=4096)
 def _header(inode: int, name: str, mode: int, links: int, size: int) -> bytes:
-    """The bytes before an entry's content. Nodes' archives differ in content more than in names and sizes."""
+    """The bytes before an entry's content; cached, since most entries of nodes' archives have equal names and sizes."""
     encoded = name.encode() + b"\0"
     fields = (inode, mode, 0, 0, links, 0, size, 0, 0, 0, 0, len(encoded), 0)
     header = b"070701" + b"".join(b"%08x" % field for field in fields) + encoded

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from clusterwright.artifact import Artifact
-from clusterwright.hosts.boot.dhcp import kea_config
+from clusterwright.hosts.boot.dhcp import kea_config, url_host
 from clusterwright.hosts.boot.newc import newc
 from clusterwright.hosts.boot.script import MARKS, boot_script, script_name, tree_path
 from clusterwright.hosts.boot.served import HTTP
@@ -33,9 +33,9 @@ from clusterwright.spec.distribution import distribution_of
 from clusterwright.text.templates import template
 
 KIND = "boot"
-"""Who boots, from where and by which script."""
+"""DHCP reservations, boot scripts, and the servers' own configuration."""
 ARCHIVES = "boot-archives"
-"""What is fetched: images' definitions, and files of images and nodes as archives."""
+"""Images' definitions, and files of images and nodes as archives."""
 DEFINITIONS = "srv/images"
 MARKS_FOLDER = "/var/lib/nginx/installing"  # where nginx may write on every distribution
 
@@ -62,7 +62,7 @@ def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
         installs = _installs(plan, device.name)
         words = {
             "address": address,
-            "host": _bracketed(address),
+            "host": url_host(address),
             "http_port": HTTP_PORT,
             "folder": folder,
             "name": name,
@@ -70,13 +70,13 @@ def over(files: NodeFiles) -> Callable[[Plan, Device], Iterator[Artifact]]:
             "folder_of_marks": MARKS_FOLDER,
         }
         if installs:
-            yield from _marking(plan, device, f"http://{_bracketed(address)}/{MARKS}")
-        for path, text_of in (
+            yield from _marking(plan, device, f"http://{url_host(address)}/{MARKS}")
+        for path, name_of_template in (
             (f"{HTTP}/boot.ipxe", "boot.ipxe"),
             ("etc/dnsmasq.d/clusterwright-boot.conf", "tftp.conf"),
             ("etc/nginx/conf.d/clusterwright-boot.conf", "nginx.conf"),
         ):
-            text = template(f"boot/{text_of}.j2").render(words)
+            text = template(f"boot/{name_of_template}.j2").render(words)
             yield Artifact(device=device.name, path=path, source=text.encode(), kind=KIND)
 
     return render
@@ -92,11 +92,13 @@ def archives(files: NodeFiles, nodes: Collection[str] | None = None) -> Callable
         nics = _nics(plan, device)
         if not nics:
             return
-        yield from _images(plan, device, f"http://{_bracketed(_address(nics[0]))}", files)
+        yield from _images(plan, device, f"http://{url_host(_address(nics[0]))}", files)
         for name in _served_nodes(plan, device.name):
-            is_wanted = nodes is None or name in nodes
-            if is_wanted and identity_of(plan, plan.by_name[name].image or "", files) is not None:
-                overlay = _overlay(plan, plan.by_name[name], files)
+            if nodes is not None and name not in nodes:
+                continue
+            node = plan.by_name[name]
+            if identity_of(plan, node.image or "", files) is not None:
+                overlay = _overlay(plan, node, files)
                 yield Artifact(device=device.name, path=f"{HTTP}/nodes/{name}.cpio", source=overlay, kind=ARCHIVES)
 
     return render
@@ -133,9 +135,9 @@ def _servers(plan: Plan) -> dict[str, tuple[str, ...]]:
 
 @per_plan
 def _served_nodes(plan: Plan, server: str) -> tuple[str, ...]:
-    """The nodes of a server, as their first or second one."""
-    racks = _servers(plan)
-    return tuple(name for name in _boot_nics(plan) if server in racks.get(plan.by_name[name].rack, ()))
+    """The nodes that boot from a server, as their first or second one."""
+    servers_of_rack = _servers(plan)
+    return tuple(name for name in _boot_nics(plan) if server in servers_of_rack.get(plan.by_name[name].rack, ()))
 
 
 def _served(plan: Plan, server: str) -> list[tuple[Subnet, list[BootNic]]]:
@@ -150,9 +152,9 @@ def _served(plan: Plan, server: str) -> list[tuple[Subnet, list[BootNic]]]:
 
 def _images(plan: Plan, device: Device, url: str, files: NodeFiles) -> Iterator[Artifact]:
     """Archives and answer files of every booted image; definitions on the first server."""
-    first = next(server.name for server in plan.devices if server.node_group == device.node_group)
-    names = dict.fromkeys(plan.by_name[node].image or "" for node in _boot_nics(plan))
-    for name in names:
+    first_server = next(server.name for server in plan.devices if server.node_group == device.node_group)
+    image_names = dict.fromkeys(plan.by_name[node].image or "" for node in _boot_nics(plan))
+    for name in image_names:
         image, identity = plan.spec.image(name), identity_of(plan, name, files)
         distribution = distribution_of(image.distribution) if image is not None else None
         if image is None or identity is None or distribution is None:
@@ -164,7 +166,7 @@ def _images(plan: Plan, device: Device, url: str, files: NodeFiles) -> Iterator[
         )
         for path, text in install_files(plan, image, distribution, url, archive):
             yield Artifact(device=device.name, path=f"{HTTP}/{folder}/{path}", source=text.encode(), kind=ARCHIVES)
-        if device.name == first:
+        if device.name == first_server:
             for path, text, mode in mkosi_files(plan, image, distribution, identity.version):
                 yield Artifact(
                     device=device.name,
@@ -191,7 +193,7 @@ def _scripts(plan: Plan, device: Device, files: NodeFiles) -> Iterator[Artifact]
 
 
 def keep_overlay(plan: Plan, node: Device, artifacts: tuple[Artifact, ...], files: NodeFiles) -> None:
-    """Make the archive of a network-booted node while its ``own`` files are at hand."""
+    """Make the archive of a network-booted node while its own files, ``artifacts``, are in memory."""
     if node.name in _boot_nics(plan) and node.name not in _overlays(plan):
         _overlays(plan)[node.name] = newc(of_overlay(plan, node, artifacts, files))
 
@@ -213,7 +215,10 @@ def _overlays(plan: Plan) -> dict[str, bytes]:
 def _nics(plan: Plan, device: Device) -> list[HostNic]:
     """A boot server's NICs on the boot fabric."""
     boot = plan.spec.boot
-    return [nic for nic in nics_of(plan, device) if boot is not None and nic.fabric.name == boot.fabric and nic.version]
+    if boot is None:
+        return []
+    on_fabric = [nic for nic in nics_of(plan, device) if nic.fabric.name == boot.fabric]
+    return [nic for nic in on_fabric if nic.version]
 
 
 @per_plan
@@ -222,12 +227,8 @@ def server_urls(plan: Plan) -> dict[str, str]:
     boot = plan.spec.boot
     version = plan.address_version(boot.fabric) if boot is not None else 0
     addresses = server_addresses(plan)
-    return {name: f"http://{_bracketed(format_address(address, version))}" for name, address in addresses.items()}
+    return {name: f"http://{url_host(format_address(address, version))}" for name, address in addresses.items()}
 
 
 def _address(nic: HostNic) -> str:
     return format_address(nic.address or 0, nic.version)
-
-
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address

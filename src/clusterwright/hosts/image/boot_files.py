@@ -19,9 +19,9 @@ from clusterwright.text.templates import template
 KIND = "image"
 _UNITS = "etc/systemd/system"
 FIRST_INIT = "usr/lib/clusterwright/first-init"
-"""What the kernel starts where the image is its first root."""
+"""The first program of an image that is the kernel's first root."""
 KEPT_HOST_KEY = "/etc/ssh/clusterwright_ed25519_key"
-"""Where a node has the host key that a store keeps."""
+"""Path on a node of a host key from a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +48,20 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
     is_kept = image.host_keys is not None
     key = template("image/ssh-host-key.sh.j2").render(is_kept=is_kept, kept_key=KEPT_HOST_KEY)
     check = template("image/image-check.sh.j2").render(view=_check_view(image), name=name)
-    # What a node was booted with, for its check: this file is never carried to a running node.
+    # The node check compares this file with its expectations, so it is never carried to a running node.
     booted = dump_lines({"name": name, "boot_digest": boot_digest_of(plan, name)}, 1).decode()
+    key_unit = template("image/ssh-host-key.service.j2").render(is_kept=is_kept)
+    check_unit = template("image/image-check.service.j2").render()
+    wants = template("image/boot.conf.j2").render(is_direct=is_direct, persistence_unit=persistence_unit)
     files = [
         ("usr/lib/clusterwright/image.json", booted, 0o644),
         ("usr/local/sbin/ssh-host-key", key, 0o755),
-        (
-            f"{_UNITS}/ssh-host-key.service",
-            template("image/ssh-host-key.service.j2").render(is_kept=is_kept),
-            0o644,
-        ),
+        (f"{_UNITS}/ssh-host-key.service", key_unit, 0o644),
         ("usr/local/sbin/image-check", check, 0o755),
-        (f"{_UNITS}/image-check.service", template("image/image-check.service.j2").render(), 0o644),
-        (
-            f"{_UNITS}/multi-user.target.d/95-image.conf",
-            template("image/boot.conf.j2").render(is_direct=is_direct, persistence_unit=persistence_unit),
-            0o644,
-        ),
-        *((f"{_UNITS}/{unit}", "", 0o644) for unit in _masked(image)),
+        (f"{_UNITS}/image-check.service", check_unit, 0o644),
+        (f"{_UNITS}/multi-user.target.d/95-image.conf", wants, 0o644),
     ]
+    files += [(f"{_UNITS}/{unit}", "", 0o644) for unit in _masked(image)]
     if image.delivery == "memory":
         files.append((FIRST_INIT, template("image/first-init.sh.j2").render(), 0o755))
     if is_kept:
@@ -76,18 +71,18 @@ def image_only_files(plan: Plan, name: str) -> tuple[Artifact, ...]:
     if is_direct:
         files.append(("usr/local/sbin/acs-off", template("image/acs-off.sh.j2").render(), 0o755))
         files.append((f"{_UNITS}/acs-off.service", template("image/acs-off.service.j2").render(), 0o644))
-    return tuple(
-        Artifact(device="image", path=path, source=text.encode(), kind=KIND, mode=mode)
-        for path, text, mode in sorted(files)
-    )
+    artifacts = []
+    for path, text, mode in sorted(files):
+        artifacts.append(Artifact(device="image", path=path, source=text.encode(), kind=KIND, mode=mode))
+    return tuple(artifacts)
 
 
 def _masked(image: Image) -> tuple[str, ...]:
     """Units of distributions disabled on every node, as empty files.
 
-    The first asks questions at a console without a user. Others make host keys of further, unknown kinds: a node has
-    one key. With socket activation of sshd, a reload ends it: it cannot take the socket's port again. ipmitool brings
-    an unused daemon for BMC events, failing without a BMC.
+    systemd-firstboot asks questions at a console without a user. Some distributions' units make host keys of further
+    kinds, but a node has one key; with socket activation a reload ends sshd, which cannot take the socket's port again.
+    ipmievd, for events of the BMC, comes with ipmitool and fails without a BMC.
     """
     return ("ipmievd.service", "systemd-firstboot.service", *family_of(image.distribution).masked)
 

@@ -14,9 +14,9 @@ from clusterwright.plan.model import Plan
 from clusterwright.spec.distribution import Distribution, distribution_of
 from clusterwright.spec.image import Image
 
-# What an image is not made from: places in the spec, what was measured of it, and what the deployment brings.
+# Fields without influence on an image: places in the spec, measurements of it, files of the deployment.
 _UNMADE = frozenset({"path", "size_bytes", "password", "driver_by_site", "takes"})
-# What takes effect at boot: the rest of a definition reaches running nodes as files.
+# Fields with an effect at boot alone: the rest of a definition reaches running nodes as files.
 _BOOT_FIELDS = (
     *("distribution", "repositories", "drivers", "firmware", "blacklist", "module_options"),
     *("kernel_parameters", "hugepages", "delivery", "host_keys"),
@@ -39,10 +39,10 @@ def boot_digest_of(plan: Plan, name: str) -> str | None:
 
 
 def definition_of(plan: Plan, image: Image, distribution: Distribution) -> dict[str, Any]:
-    """The definition as data, without its places in the spec; packages are all installed ones."""
+    """The definition as data, without its places in the spec, and with all installed packages."""
     plain = _plain(image)
     if not image.disks:
-        del plain["disks"]  # images that name none are what they were before any could
+        del plain["disks"]  # keeps the digests of images without disks as they were before the key existed
     packages = [dataclasses.asdict(package) for package in all_packages(plan, image, distribution)]
     return {**plain, "packages": packages}
 
@@ -53,4 +53,6 @@ def _plain(value: Any) -> Any:
         return {name: _plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(key): _plain(value[key]) for key in sorted(value)}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,4 +1,4 @@
-"""The digests of an image, each for another question about a change.
+"""The digests of an image, one for each effect of a change.
 
 ``digest`` changes with anything shared by nodes of the image. ``build_digest`` changes only with the built part:
 packages, their sources, compiled drivers. Everything else reaches a node as a file. ``boot_digest`` changes only with
@@ -27,7 +27,7 @@ _SHORT = 12  # hexadecimal digits: enough to tell a site's images apart
 
 @dataclass(frozen=True, slots=True)
 class ImageIdentity:
-    """An image by content. ``shared_bytes`` counts the rendered files beside it, shared by its nodes."""
+    """Digests of an image's content; ``shared_bytes`` is the size of the rendered files beside it."""
 
     name: str
     digest: str
@@ -42,7 +42,7 @@ class ImageIdentity:
 
     @property
     def content(self) -> str:
-        """The built image with its rendered files, as people tell two of them apart."""
+        """Short digest of the built image with its rendered files, for people."""
         return self.digest[:_SHORT]
 
 

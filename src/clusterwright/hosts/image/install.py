@@ -19,23 +19,23 @@ from clusterwright.text.templates import template
 
 @dataclass(frozen=True, slots=True)
 class InstallView:
-    """Values of an answer file. ``server`` is the boot server's URL, ``tree`` the archive of shared files.
-
-    ``disks`` are to be used: none means the smallest.
-    """
+    """Values of an answer file."""
 
     image: str
     server: str
+    """URL of the boot server."""
     tree: str
+    """Path of the archive of shared files there."""
     packages: tuple[str, ...]
     kernel: str
     parameters: str
     repositories: tuple[Repository, ...]
     disks: tuple[str, ...]
+    """The disks to install on; none for the smallest one."""
     slurm_number: int | None
-    """The number that the user slurm is given, None where packages give it."""
+    """Number of the user slurm; None if packages choose it."""
     ipv6: bool
-    """Whether the network that it installs over has IPv6 alone."""
+    """Whether the installer's network has IPv6 alone."""
 
 
 def install_files(
@@ -44,19 +44,21 @@ def install_files(
     """The answer files of an image by name, as the boot server ``server`` offers them."""
     packages = all_packages(plan, image, distribution)
     kernel = image.kernel.name if image.kernel is not None else distribution.family.kernel.package
+    kernel_package = next(package for package in packages if package.name == kernel)
     view = InstallView(
         image=image.name,
         server=server,
         tree=tree,
         packages=tuple(installed(package, distribution) for package in packages if package.name != kernel),
-        kernel=next(installed(package, distribution) for package in packages if package.name == kernel),
+        kernel=installed(kernel_package, distribution),
         parameters=" ".join(kernel_command_line(image)),
         repositories=image.repositories,
         disks=image.disks,
         slurm_number=changed_slurm_number(plan, image, distribution),
         ipv6="[" in server,
     )
-    answers = distribution.family.installer.answers if distribution.family.installer is not None else ""
+    installer = distribution.family.installer
+    answers = installer.answers if installer is not None else ""
     if answers == "kickstart" and image.repositories:
         yield "ks.cfg", template("image/ks.cfg.j2").render(view=view)
     elif answers == "autoinstall":

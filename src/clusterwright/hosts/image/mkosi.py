@@ -31,7 +31,7 @@ class MkosiView:
     distribution: str
     packages: tuple[str, ...]
     driver_by_site: str
-    """Who brings the driver of GPUs; "" where the image does, or nobody says."""
+    """The component that installs the GPU driver on the site; "" if the image has it or the spec does not say."""
 
 
 File = tuple[str, str, int]
@@ -81,8 +81,9 @@ def apt_repositories(image: Image, distribution: Distribution) -> tuple[Reposito
     """
     if image.repositories:
         return image.repositories
-    return tuple(
-        Repository(
+    repositories = []
+    for archive in distribution.family.archives:
+        repository = Repository(
             name=archive.name,
             url=archive.url,
             suites=tuple(suite.format(distribution.release) for suite in archive.suites),
@@ -90,5 +91,5 @@ def apt_repositories(image: Image, distribution: Distribution) -> tuple[Reposito
             key=distribution.family.keyring or "",
             path=(),
         )
-        for archive in distribution.family.archives
-    )
+        repositories.append(repository)
+    return tuple(repositories)

@@ -2,7 +2,7 @@
 
 A file belongs to the image when the usual kinds of its nodes share it (``intent.device_kind``). A node's other files
 are its overlay, so that image and overlay together are always the node's files, except those with secrets: the
-deployment brings them. Names and addresses of NICs are never in the image: it may be taken to another model.
+deployment brings them. Names and addresses of NICs are never in the image: it may be used on another model.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class NodeFiles(NamedTuple):
     def shared_with(self, plan: Plan, device: Device) -> tuple[Artifact, ...]:
         """The files of a device common to its kind."""
         kind = device_kind(plan, device)
-        return self.shared(plan, kind, device.name) if kind is not None else ()
+        if kind is None:
+            return ()
+        return self.shared(plan, kind, device.name)
 
     def all_of(self, plan: Plan, device: Device) -> tuple[Artifact, ...]:
         """All files of a device."""
@@ -44,25 +46,29 @@ _path = attrgetter("path")
 def shared_files(plan: Plan, image: str, files: NodeFiles) -> tuple[Artifact, ...]:
     """Files shared by the usual kinds of nodes of ``image``, by path. Empty for an image without nodes.
 
-    The usual kind is that of most nodes of a node group and model. Exceptions have other files in their overlays, and a
-    file that one of them lacks is in no image: an overlay takes nothing away.
+    The usual kind is that of most nodes of a node group and model. Exceptions have other files in their overlays. A
+    file missing from any kind is in no image: an overlay cannot remove files.
     """
     nodes_by_kind: Counter[NodeKind] = Counter()
     for device in plan.devices:
         if is_managed(device) and device.image == image:
             nodes_by_kind[kind_of(plan, device)] += 1
-    usual: dict[tuple[str, str], NodeKind] = {}
-    for kind, _ in nodes_by_kind.most_common():
-        usual.setdefault((kind.node_group, kind.model), kind)
-    by_kind = {kind: files.shared(plan, kind, kind.node_group) for kind in nodes_by_kind}
-    if not by_kind:
+    if not nodes_by_kind:
         return ()
-    first, *others = (by_kind[kind] for kind in usual.values())
-    alike = {_key(artifact) for artifact in first if artifact.kind not in (NETWORK, SECRETS)}
-    for shared in others:
-        alike &= {_key(artifact) for artifact in shared}
-    paths = set.intersection(*({artifact.path for artifact in shared} for shared in by_kind.values()))
-    of_image = (artifact for artifact in first if _key(artifact) in alike and artifact.path in paths)
+    usual_kinds: dict[tuple[str, str], NodeKind] = {}
+    for kind, _ in nodes_by_kind.most_common():
+        usual_kinds.setdefault((kind.node_group, kind.model), kind)
+    files_by_kind = {kind: files.shared(plan, kind, kind.node_group) for kind in nodes_by_kind}
+    usual_files = [files_by_kind[kind] for kind in usual_kinds.values()]
+    candidates = [artifact for artifact in usual_files[0] if artifact.kind not in (NETWORK, SECRETS)]
+    common_keys = {_key(artifact) for artifact in candidates}
+    for shared in usual_files[1:]:
+        common_keys &= {_key(artifact) for artifact in shared}
+    common_paths = {artifact.path for artifact in candidates}
+    for shared in files_by_kind.values():
+        common_paths &= {artifact.path for artifact in shared}
+    equal_files = [artifact for artifact in candidates if _key(artifact) in common_keys]
+    of_image = (artifact for artifact in equal_files if artifact.path in common_paths)
     return tuple(sorted(of_image, key=_path))
 
 
@@ -72,12 +78,12 @@ def _shared_keys(plan: Plan, image: str, files: NodeFiles) -> frozenset[tuple[st
 
 
 def overlay_files(plan: Plan, device: Device, files: NodeFiles) -> tuple[Artifact, ...]:
-    """A node's files outside its image, fit for a boot server, by path: secrets are not."""
+    """A node's files outside its image for a boot server, by path, without those with secrets."""
     return of_overlay(plan, device, files.for_device(plan, device), files)
 
 
 def of_overlay(plan: Plan, device: Device, artifacts: tuple[Artifact, ...], files: NodeFiles) -> tuple[Artifact, ...]:
-    """A node's overlay, of its ``own`` files and those shared by its kind."""
+    """A node's overlay, from its own files, ``artifacts``, and those shared by its kind."""
     of_kind = _kind_overlay(plan, kind_of(plan, device), files)
     return tuple(sorted((*of_kind, *_not_in_image(plan, device.image or "", artifacts, files)), key=_path))
 
@@ -87,9 +93,10 @@ def _kind_overlay(plan: Plan, kind: NodeKind, files: NodeFiles) -> tuple[Artifac
     return _not_in_image(plan, kind.image, files.shared(plan, kind, kind.node_group), files)
 
 
-def _not_in_image(plan: Plan, image: str, some: tuple[Artifact, ...], files: NodeFiles) -> tuple[Artifact, ...]:
+def _not_in_image(plan: Plan, image: str, artifacts: tuple[Artifact, ...], files: NodeFiles) -> tuple[Artifact, ...]:
     shared = _shared_keys(plan, image, files)
-    return tuple(artifact for artifact in some if _key(artifact) not in shared and artifact.kind != SECRETS)
+    without_secrets = (artifact for artifact in artifacts if artifact.kind != SECRETS)
+    return tuple(artifact for artifact in without_secrets if _key(artifact) not in shared)
 
 
 def _key(artifact: Artifact) -> tuple[str, int, str]:

@@ -23,7 +23,7 @@ class KueueObjects:
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     labels_of_flavor: dict[str, tuple[Mapping[str, str], str]] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
-    """Kinds of objects that nobody here knows."""
+    """Kinds of other objects, which no claim reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,11 @@ class PodPart:
     limits: Mapping[str, object]
     capabilities: frozenset[str]
     environments: frozenset[str]
-    """The configuration maps that its variables come from."""
+    """The configuration maps of its variables."""
     memory: frozenset[str]
-    """Where a file system in memory is mounted."""
+    """Mount points of file systems in memory."""
     mounts: Mapping[str, str]
-    """By path in the container, the node's path mounted there."""
+    """The node's path for each mount point in the container."""
 
 
 def read_objects(text: str) -> KueueObjects:
@@ -80,9 +80,10 @@ def read_pod(text: str) -> PodPart:
 
 
 def _in_memory(spec: Mapping[str, Any], container: Mapping[str, Any]) -> Iterator[str]:
-    volumes = {
-        volume["name"] for volume in spec.get("volumes", ()) if volume.get("emptyDir", {}).get("medium") == "Memory"
-    }
+    volumes = set()
+    for volume in spec.get("volumes", ()):
+        if volume.get("emptyDir", {}).get("medium") == "Memory":
+            volumes.add(volume["name"])
     for mount in container.get("volumeMounts", ()):
         if mount["name"] in volumes:
             yield mount["mountPath"]

@@ -41,7 +41,9 @@ class KueueView:
 
 def applies(plan: Plan, device: Device) -> bool:
     """Controllers, and compute nodes with an image, if the scheduler has a view for Kueue."""
-    return _kueue_run_by(plan, device) is not None or (is_managed(device) and _scheduled_by(plan, device) is not None)
+    if _kueue_run_by(plan, device) is not None:
+        return True
+    return is_managed(device) and _scheduled_by(plan, device) is not None
 
 
 def render(plan: Plan, device: Device) -> Iterator[Artifact]:
@@ -60,8 +62,10 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 def _kueue_run_by(plan: Plan, device: Device) -> Scheduler | None:
     """The scheduler with a view for Kueue and this machine as a controller."""
-    every = (scheduler for scheduler in plan.spec.schedulers if scheduler.kueue is not None)
-    return next((scheduler for scheduler in every if device.name in controllers(plan, scheduler)), None)
+    for scheduler in plan.spec.schedulers:
+        if scheduler.kueue is not None and device.name in controllers(plan, scheduler):
+            return scheduler
+    return None
 
 
 def _scheduled_by(plan: Plan, device: Device) -> Kueue | None:
@@ -76,9 +80,10 @@ def labels(plan: Plan, device: Device) -> tuple[tuple[str, str], ...]:
     if kueue is None:
         return ()
     prefix = kueue.label_prefix
-    homes = {plan.group_by_name[name].level: name for name in device.groups}
+    group_at_level = {plan.group_by_name[name].level: name for name in device.groups}
     levels = reversed(domain_levels(plan, device.node_group))
-    return (*((f"{prefix}/{level}", homes[level]) for level in levels), (f"{prefix}/{GROUP}", device.node_group))
+    topology_labels = [(f"{prefix}/{level}", group_at_level[level]) for level in levels]
+    return (*topology_labels, (f"{prefix}/{GROUP}", device.node_group))
 
 
 def kubelet_file(image: Image | None) -> str:
@@ -89,8 +94,10 @@ def kubelet_file(image: Image | None) -> str:
 @per_plan
 def _objects(plan: Plan, scheduler: Scheduler) -> bytes:
     """A topology and a flavour for each node group: groups may have levels of their own, and jobs ask for a flavour."""
-    views = (_view(plan, scheduler, scheduler.kueue, group) for group in scheduler.nodes if scheduler.kueue is not None)
-    return template("kueue/topology.yaml.j2").render(views=list(views)).encode()
+    views = []
+    if scheduler.kueue is not None:
+        views = [_view(plan, scheduler, scheduler.kueue, group) for group in scheduler.nodes]
+    return template("kueue/topology.yaml.j2").render(views=views).encode()
 
 
 def _view(plan: Plan, scheduler: Scheduler, kueue: Kueue, group: str) -> KueueView:
@@ -108,11 +115,8 @@ def _view(plan: Plan, scheduler: Scheduler, kueue: Kueue, group: str) -> KueueVi
 @per_plan
 def _job_objects(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, bytes], ...]:
     """The environment of each NCCL profile for pods, and a pod's paths on its node."""
-    profiles = [
-        nccl_profile
-        for nccl_profile in plan.spec.nccl_profiles
-        if not {*nccl_profile.nodes}.isdisjoint(scheduler.nodes)
-    ]
+    scheduled_groups = set(scheduler.nodes)
+    profiles = [profile for profile in plan.spec.nccl_profiles if not scheduled_groups.isdisjoint(profile.nodes)]
     texts = []
     for nccl in profiles:
         suffix = f"-{nccl.name}" if len(profiles) > 1 else ""
@@ -121,7 +125,7 @@ def _job_objects(plan: Plan, scheduler: Scheduler) -> tuple[tuple[str, bytes], .
 
 
 def _of_profile(plan: Plan, nccl: NcclProfile, suffix: str) -> Iterator[tuple[str, bytes]]:
-    every = job_environment(plan, nccl.nodes[0])  # the same for every group of a profile
+    settings = job_environment(plan, nccl.nodes[0])  # the same for every group of a profile
     group = plan.spec.node_group(nccl.nodes[0])
     image = plan.spec.image(group.image or "") if group is not None else None
     containers = image.containers if image is not None else None
@@ -129,8 +133,8 @@ def _of_profile(plan: Plan, nccl: NcclProfile, suffix: str) -> Iterator[tuple[st
         "resources": _resources(plan, nccl),
         "shm_gb": containers.shm_size_gb if containers is not None else None,
         "suffix": suffix,
-        "fixed": [setting for setting in every if not setting.file_of_job],
-        "of_job": [(setting.name, setting.file_of_job) for setting in every if setting.file_of_job],
+        "fixed": [setting for setting in settings if not setting.file_of_job],
+        "of_job": [(setting.name, setting.file_of_job) for setting in settings if setting.file_of_job],
         "paths": job_paths(plan, nccl.nodes[0]),
         "folder": nccl.flight_recorder.folder if nccl.flight_recorder is not None else "",
     }

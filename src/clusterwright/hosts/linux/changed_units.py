@@ -1,4 +1,4 @@
-"""Changed places of a systemd unit, each after the unit's type: the effect of a change depends on it.
+"""Changed settings of a systemd unit, each with the unit's type: the effect of a change depends on both.
 
 The role has systemd read changed units again, which neither runs a oneshot again nor restarts a service.
 """
@@ -22,11 +22,11 @@ Setting = tuple[str, str, str]
 def unit_places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
     """The changed places, each after the unit's type.
 
-    ``oneshot`` has ended when it has run, ``RemainAfterExit`` is one whose effect stays, ``service`` runs on, and
-    ``drop-in`` belongs to a unit of a package, which may be any. ``wants`` names the units of a target. A unit without
-    content is ``masked``.
+    ``oneshot`` ends after its run, ``RemainAfterExit`` is a oneshot that stays active, ``service`` keeps running, and
+    ``drop-in`` changes a package's unit of unknown type. ``wants`` names the units of a target. A unit without content
+    is ``masked``.
     """
-    before, after = (settings_of(content or b"") for content in (was, will))
+    before, after = settings_of(was or b""), settings_of(will or b"")
     if ".target.d/" in path:
         wanted: set[str] = set()
         for _, _, units in set(before) ^ set(after):
@@ -36,9 +36,13 @@ def unit_places(path: str, was: bytes | None, will: bytes | None) -> Iterator[st
     if was == b"" or will == b"":
         yield "masked"
         return
-    kind = "drop-in" if _DROP_IN.fullmatch(path) else _kind_of(after if will is not None else before)
-    if was is None or will is None:
-        yield f"{kind} > {'new' if was is None else 'gone'}"
+    settings = before if will is None else after
+    kind = "drop-in" if _DROP_IN.fullmatch(path) else _kind_of(settings)
+    if was is None:
+        yield f"{kind} > new"
+        return
+    if will is None:
+        yield f"{kind} > gone"
         return
     keys = {f"{kind} > {section} > {key}" for section, key in _changed_keys(before, after)}
     yield from sorted(keys) or [""]
@@ -58,7 +62,7 @@ def settings_of(content: bytes) -> tuple[Setting, ...]:
 
 
 def _kind_of(settings: tuple[Setting, ...]) -> str:
-    """Of systemd.service(5): by Type=, and by whether the unit stays active."""
+    """The kind of a unit of systemd.service(5), by Type= and RemainAfterExit=."""
     values = {key: value for section, key, value in settings if section == "Service"}
     if values.get("Type") != "oneshot":
         return "service"
@@ -68,8 +72,9 @@ def _kind_of(settings: tuple[Setting, ...]) -> str:
 def _changed_keys(before: tuple[Setting, ...], after: tuple[Setting, ...]) -> set[tuple[str, str]]:
     """The keys whose values differ; commands count in their order."""
     keys = {(section, key) for section, key, _ in (*before, *after)}
-    return {wanted for wanted in keys if _values(before, wanted) != _values(after, wanted)}
+    return {place for place in keys if _values(before, place) != _values(after, place)}
 
 
-def _values(settings: tuple[Setting, ...], wanted: tuple[str, str]) -> list[str]:
-    return [value for section, key, value in settings if (section, key) == wanted]
+def _values(settings: tuple[Setting, ...], place: tuple[str, str]) -> list[str]:
+    """All values of a section's key, in their order."""
+    return [value for section, key, value in settings if (section, key) == place]

@@ -1,4 +1,4 @@
-"""Comparing packet filters by their rules as the isolation proof reads them: sets, maps and spelling do not count."""
+"""Compare packet filters by their rules as the isolation proof reads them: sets, maps and spelling do not count."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from clusterwright.packets.tokens import Unreadable
 _Key = tuple[object, ...]
 
 
-def compare_nft(planned: str, runs: str) -> Iterator[FileDifference]:
-    """The file against ``nft list ruleset``: tables, chains with their policies, and rules in their order.
+def compare_nft(planned: str, running: str) -> Iterator[FileDifference]:
+    """Compare the file with ``nft list ruleset``: tables, chains with their policies, and rules in their order.
 
-    Raises ValueError for a rule whose meaning is not known.
+    Raises ValueError for a rule of unknown meaning.
     """
     interfaces = InterfaceNumbers()
-    wanted, there = _chains(_read(planned, interfaces)), _chains(_read(runs, interfaces))
-    for name, chain in wanted.items():
-        if name not in there:
+    planned_chains = _chains(_read(planned, interfaces))
+    running_chains = _chains(_read(running, interfaces))
+    for name, chain in planned_chains.items():
+        if name not in running_chains:
             yield Difference.MISSING, name, f"a chain of {len(chain.rules)} rules", "", (), None
         else:
-            yield from _chain(name, chain, planned.splitlines(), there[name], runs.splitlines())
-    for name, chain in there.items():
-        if name not in wanted:
+            yield from _chain(name, chain, planned.splitlines(), running_chains[name], running.splitlines())
+    for name, chain in running_chains.items():
+        if name not in planned_chains:
             yield Difference.UNEXPECTED, name, "", f"a chain of {len(chain.rules)} rules", (), None
 
 
@@ -46,21 +47,21 @@ def _chains(ruleset: Ruleset) -> dict[str, Chain]:
 
 
 def _chain(
-    name: str, planned: Chain, text: list[str], runs: Chain, running_text: list[str]
+    name: str, planned: Chain, planned_lines: list[str], running: Chain, running_lines: list[str]
 ) -> Iterator[FileDifference]:
-    if (planned.hook, planned.priority) != (runs.hook, runs.priority):
-        yield Difference.CHANGED, name, _hook(planned), _hook(runs), (), None
-    if planned.policy != runs.policy:
-        yield Difference.CHANGED, name, f"policy {planned.policy}", f"policy {runs.policy}", (), None
-    wanted, there = _keys(planned), _keys(runs)
-    for what, first, end, start, stop in SequenceMatcher(None, wanted, there, autojunk=False).get_opcodes():
-        if what == "equal":
+    if (planned.hook, planned.priority) != (running.hook, running.priority):
+        yield Difference.CHANGED, name, _hook(planned), _hook(running), (), None
+    if planned.policy != running.policy:
+        yield Difference.CHANGED, name, f"policy {planned.policy}", f"policy {running.policy}", (), None
+    matcher = SequenceMatcher(None, _keys(planned), _keys(running), autojunk=False)
+    for change, planned_start, planned_end, running_start, running_end in matcher.get_opcodes():
+        if change == "equal":
             continue
-        gone = dict.fromkeys(_line(text, rule.line) for rule in planned.rules[first:end])
-        come = dict.fromkeys(_line(running_text, rule.line) for rule in runs.rules[start:stop])
-        for line in gone:
+        missing = (_line(planned_lines, rule.line) for rule in planned.rules[planned_start:planned_end])
+        for line in dict.fromkeys(missing):
             yield Difference.MISSING, name, line, "", (), None
-        for line in come:
+        unexpected = (_line(running_lines, rule.line) for rule in running.rules[running_start:running_end])
+        for line in dict.fromkeys(unexpected):
             yield Difference.UNEXPECTED, name, "", line, (), None
 
 
@@ -72,5 +73,8 @@ def _keys(chain: Chain) -> list[_Key]:
     return [(tuple(sorted(map(repr, rule.matches))), rule.verdict, rule.target, rule.limited) for rule in chain.rules]
 
 
-def _line(text: list[str], number: int) -> str:
-    return " ".join(text[number - 1].split()) if 0 < number <= len(text) else f"the rule at line {number}"
+def _line(lines: list[str], number: int) -> str:
+    """A line in words with single blanks between."""
+    if 0 < number <= len(lines):
+        return " ".join(lines[number - 1].split())
+    return f"the rule at line {number}"

@@ -11,8 +11,8 @@ from clusterwright.hosts.linux.changed_units import UNIT_FILE, settings_of, unit
 from clusterwright.hosts.opensm.reader.partitions import BadStatement, parse_partitions
 
 LIMITS_FILE = "etc/clusterwright/health.json"
-"""What the node check expects of every node of a kind."""
-# Of the only subnet manager on a host, or of one of several in its own folder.
+"""The node check's expectations of every node of a kind."""
+# The only subnet manager of a host has its file in opensm's folder, one of several in a folder of its own.
 _OPTIONS = re.compile(r"etc/opensm/([^/]+/)?opensm\.conf")
 _SLURM = "etc/slurm/slurm.conf"
 _FILTER = "etc/nftables.conf"
@@ -22,7 +22,7 @@ _PARTITIONS = re.compile(r"etc/opensm/([^/]+/)?partitions\.conf")
 
 
 def on_node(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
-    """By a file's reading program, and the time of its reading."""
+    """The consequences of a changed file on a node, by the program that reads it and the time of its reading."""
     return effect_table("linux-node").consequences(path, _places(path, was, will), unknown=Effect.LIVE)
 
 
@@ -42,8 +42,7 @@ def _places(path: str, was: bytes | None, will: bytes | None) -> Iterator[str]:
     elif was is None or will is None:
         yield ""
     elif path == LIMITS_FILE:
-        images = (json.loads(content).get("image") for content in (was, will))
-        yield "image" if len({json.dumps(image, sort_keys=True) for image in images}) == 2 else "limits"
+        yield "limits" if json.loads(was).get("image") == json.loads(will).get("image") else "image"
     elif _PARTITIONS.fullmatch(path):
         yield "taken" if _takes_keys(was, will) else "given"
     elif _OPTIONS.fullmatch(path):
@@ -79,7 +78,7 @@ def _sysctl_keys(content: bytes) -> set[str]:
 
 def _account_places(was: bytes, will: bytes) -> Iterator[str]:
     """``number`` where an account gets another one, ``gone`` where one is left out (sysusers.d(5))."""
-    before, after = (_numbers(content) for content in (was, will))
+    before, after = _numbers(was), _numbers(will)
     if any(after.get(account, number) != number for account, number in before.items()):
         yield "number"
     if before.keys() - after.keys():
@@ -88,9 +87,14 @@ def _account_places(was: bytes, will: bytes) -> Iterator[str]:
 
 
 def _numbers(content: bytes) -> dict[tuple[str, str], str]:
-    """The numbers of users and groups."""
-    rows = [line.split() for line in _lines(content)]
-    return {(row[0], row[1]): row[2] for row in rows if len(row) > 2 and row[0] in ("u", "g")}
+    """The numbers of users (``u``) and groups (``g``), by kind and name."""
+    numbers = {}
+    for line in _lines(content):
+        words = line.split()
+        if len(words) > 2 and words[0] in ("u", "g"):
+            kind, name, number = words[:3]
+            numbers[kind, name] = number
+    return numbers
 
 
 def _network_places(was: bytes, will: bytes | None) -> Iterator[str]:
@@ -105,7 +109,7 @@ def _network_places(was: bytes, will: bytes | None) -> Iterator[str]:
 def _takes_keys(was: bytes, will: bytes) -> bool:
     """Whether any user loses a membership; an unreadable file takes all."""
     try:
-        before, after = (_memberships(content) for content in (was, will))
+        before, after = _memberships(was), _memberships(will)
     except BadStatement:
         return True
     return not before <= after

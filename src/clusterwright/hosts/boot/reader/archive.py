@@ -8,7 +8,7 @@ from dataclasses import dataclass
 IMAGES, NODES = "srv/http/images/", "srv/http/nodes/"
 IMAGE_ARCHIVE, NODE_ARCHIVE = "/tree.cpio", ".cpio"
 BOOTED = "usr/lib/clusterwright/image.json"
-"""What an image says of itself, in its archive alone."""
+"""Description of an image; only in the image's archive."""
 _MAGIC = b"070701"
 _HEADER, _END = 110, b"TRAILER!!!"
 _FOLDER, _FORMAT = 0o040000, 0o170000
@@ -26,26 +26,26 @@ class ArchivedFile:
 def read_archive(content: bytes) -> Mapping[str, ArchivedFile]:
     """The files of an archive by path. Raises ValueError for any other data, and for a path twice."""
     files: dict[str, ArchivedFile] = {}
-    for name, mode, held in _entries(content):
+    for name, mode, file_content in _entries(content):
         if mode & _FORMAT == _FOLDER:
             continue
         if name in files:
             raise ValueError(f"{name} stands twice")
-        files[name] = ArchivedFile(content=held, mode=mode)
+        files[name] = ArchivedFile(content=file_content, mode=mode)
     return files
 
 
 def _entries(content: bytes) -> Iterator[tuple[str, int, bytes]]:
     """Name, mode and content of each entry."""
-    place = 0
+    offset = 0
     while True:
-        header = content[place : place + _HEADER]
+        header = content[offset : offset + _HEADER]
         if not header.startswith(_MAGIC) or len(header) < _HEADER:
             raise ValueError("it is no archive of the form newc, or is cut")
         name_size, size = int(header[_NAME_SIZE], 16), int(header[_SIZE], 16)
-        name = content[place + _HEADER : place + _HEADER + name_size - 1]
+        name = content[offset + _HEADER : offset + _HEADER + name_size - 1]
         if name == _END:
             return
-        start = place + _HEADER + name_size + -(_HEADER + name_size) % 4
+        start = offset + _HEADER + name_size + -(_HEADER + name_size) % 4
         yield name.decode(), int(header[_MODE], 16), content[start : start + size]
-        place = start + size + -size % 4
+        offset = start + size + -size % 4

@@ -1,6 +1,6 @@
 """Reading the files of a server of first contact: addresses, first files, and their content.
 
-Nothing is passed over: an unknown key, line or test is ``unknown``.
+No line is skipped silently: an unknown key, line or test is ``unknown``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, NamedTuple
+
+from clusterwright.hosts.boot.reader.network_boot import reserved_addresses
 
 KEA = {4: "etc/kea/kea-dhcp4.conf", 6: "etc/kea/kea-dhcp6.conf"}
 WEB_SERVER = "etc/nginx/conf.d/clusterwright-first-contact.conf"
@@ -35,27 +37,32 @@ _TEXT_FROM = {16: 6}
 
 
 class ContactReservation(NamedTuple):
-    """A device with an address. ``known_by`` is hw-address or circuit-id, ``relay`` the relaying address."""
+    """A device with an address."""
 
     known_by: str
+    """Kind of identifier: hw-address or circuit-id."""
     value: str
+    """The identifier."""
     relay: str
+    """Address of the relay."""
     address: str
+    """The device's address."""
     device: str
     classes: tuple[str, ...]
 
 
 class ContactAnswer(NamedTuple):
-    """A URL in option ``code`` for devices of the class ``holders`` by the beginning of their ``option``.
-
-    It begins with ``text``, or does not if the test ``is_negated``.
-    """
+    """A URL for devices of a class whose DHCP client identifies itself in an option."""
 
     holders: str
+    """The class."""
     option: int
+    """The option with the client's identifier."""
     text: str
+    """The required beginning of the identifier, or the excluded one if the test ``is_negated``."""
     is_negated: bool
     code: int
+    """The option of the answer with the URL."""
     url: str
 
 
@@ -92,12 +99,13 @@ def read_contact_dhcp(text: str) -> ContactDhcp:
 
 def _reservation(entry: Mapping[str, Any], subnet: Mapping[str, Any]) -> ContactReservation:
     (known_by,) = entry.keys() & {"hw-address", "circuit-id"}
-    (address,) = entry["ip-addresses"] if "ip-addresses" in entry else [entry["ip-address"]]
+    (address,) = reserved_addresses(entry)
     (relay,) = subnet["relay"]["ip-addresses"]
-    value = entry[known_by]
+    identifier = entry[known_by]
+    value = identifier.lower() if known_by == "hw-address" else identifier.removeprefix("'").removesuffix("'")
     return ContactReservation(
         known_by=known_by,
-        value=value.lower() if known_by == "hw-address" else value.removeprefix("'").removesuffix("'"),
+        value=value,
         relay=str(ip_address(relay)),
         address=str(ip_address(address)),
         device=entry["hostname"],
@@ -182,28 +190,30 @@ _SCRIPT_LINES = tuple(
 def read_first_file(text: str) -> FirstFile:
     """A script for a Linux-based system, or a startup configuration of EOS."""
     lines = list(enumerate(text.split("\n"), 1))
-    return _read_script(lines) if text.startswith("#!") else _read_eos(lines)
+    if text.startswith("#!"):
+        return _read_script(lines)
+    return _read_eos(lines)
 
 
 def _read_eos(lines: list[tuple[int, str]]) -> FirstFile:
-    made = FirstFile()
+    settings = FirstFile()
     for number, line in lines:
         words = line.strip()
         if account := _EOS_ACCOUNT.fullmatch(words):
-            made.accounts.setdefault(account["name"], [])
+            settings.accounts.setdefault(account["name"], [])
         elif key := _EOS_KEY.fullmatch(words):
-            made.accounts.setdefault(key["name"], []).append(key["key"])
+            settings.accounts.setdefault(key["name"], []).append(key["key"])
         elif words.startswith("interface "):
-            made.interfaces.append(words.removeprefix("interface "))
+            settings.interfaces.append(words.removeprefix("interface "))
         elif _EOS_SECRET.search(words) and not words.startswith("!"):
-            made.secrets.append(number)
+            settings.secrets.append(number)
         elif words and words not in _EOS_LINES and not words.startswith("! "):
-            made.unknown.append((number, line))
-    return made
+            settings.unknown.append((number, line))
+    return settings
 
 
 def _read_script(lines: list[tuple[int, str]]) -> FirstFile:
-    made = FirstFile()
+    settings = FirstFile()
     keys: list[str] | None = None
     for number, line in lines:
         if keys is not None:
@@ -212,11 +222,11 @@ def _read_script(lines: list[tuple[int, str]]) -> FirstFile:
             else:
                 keys.append(line)
         elif account := _SCRIPT_ACCOUNT.fullmatch(line):
-            made.accounts.setdefault(account["name"], [])
+            settings.accounts.setdefault(account["name"], [])
         elif start := _SCRIPT_KEYS.fullmatch(line):
-            keys = made.accounts.setdefault(start["name"], [])
+            keys = settings.accounts.setdefault(start["name"], [])
         elif re.search(r"chpasswd|--password|\bpasswd\b", line):
-            made.secrets.append(number)
+            settings.secrets.append(number)
         elif not any(pattern.fullmatch(line) for pattern in _SCRIPT_LINES):
-            made.unknown.append((number, line))
-    return made
+            settings.unknown.append((number, line))
+    return settings

@@ -15,6 +15,7 @@ FIRST_SCRIPT = "srv/http/boot.ipxe"
 SCRIPTS = "srv/http/by-mac/"
 _URL = re.compile(r"(?:https?|tftp)://(?:\[(?P<v6>[^\]]*)\]|(?P<v4>[^/:\s]*))(?::\d+)?(?P<path>/\S*)?")
 _NODE = re.compile(r"\bclusterwright\.node=(?P<name>\S+)")
+_FETCHING = frozenset({"kernel", "initrd", "chain", "imgfetch"})
 _SILENT = frozenset({"imgfree", "echo", "sleep", "reboot", "boot", "exit", "goto"})
 
 
@@ -35,7 +36,7 @@ class DhcpServer:
     open_pools: tuple[str, ...]
     """Pools from which adapters without a reservation get addresses."""
     urls: tuple[str, ...]
-    """What firmware and iPXE are told to fetch."""
+    """Files that firmware and iPXE fetch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class FetchedFile:
     server: str
     path: str
     node: str = ""
-    """Whom the kernel's parameters say that the machine is."""
+    """The machine's name in the kernel's parameters; "" without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class BootScript:
     fetched: tuple[FetchedFile, ...]
     unknown: tuple[tuple[int, str], ...]
     needs_mark: bool
-    """Whether the first fetch is one that leads past all others where it fails."""
+    """Whether the first fetch is of a mark, without which the script goes on to the disk."""
 
 
 def read_dhcp(text: str) -> DhcpServer:
@@ -78,9 +79,19 @@ def read_dhcp(text: str) -> DhcpServer:
 def _reservations(subnets: list[Any]) -> Iterator[Reservation]:
     for subnet in subnets:
         for reserved in subnet.get("reservations", ()):
-            addresses = reserved["ip-addresses"] if "ip-addresses" in reserved else [reserved["ip-address"]]
-            for address in addresses:
-                yield Reservation(reserved["hw-address"].lower(), str(ip_address(address)), reserved["hostname"])
+            for address in reserved_addresses(reserved):
+                yield Reservation(
+                    mac=reserved["hw-address"].lower(),
+                    address=str(ip_address(address)),
+                    machine=reserved["hostname"],
+                )
+
+
+def reserved_addresses(reserved: Mapping[str, Any]) -> list[str]:
+    """The addresses of one of Kea's reservations, of either IP version."""
+    if "ip-addresses" in reserved:
+        return list(reserved["ip-addresses"])
+    return [reserved["ip-address"]]
 
 
 def _open_pools(subnets: list[Any]) -> Iterator[str]:
@@ -116,7 +127,7 @@ def server_of(url: str) -> str:
 
 @lru_cache(maxsize=4096)
 def read_script(text: str) -> BootScript:
-    """A script of iPXE's."""
+    """The steps of an iPXE script."""
     fetched: list[FetchedFile] = []
     unknown: list[tuple[int, str]] = []
     needs_mark = False
@@ -124,20 +135,28 @@ def read_script(text: str) -> BootScript:
         words = line.split("||")[0].split()
         if not words or words[0].startswith(("#", ":")) or words[0] in _SILENT:
             continue
-        url = next((word for word in words[1:] if _URL.match(word)), None)
-        if words[0] not in {"kernel", "initrd", "chain", "imgfetch"} or url is None:
+        url = _first_url(words[1:])
+        if words[0] not in _FETCHING or url is None:
             unknown.append((number, line))
             continue
         if not fetched:
             needs_mark = words[0] == "imgfetch" and line.rstrip().endswith("|| goto disk")
-        match, node = _URL.match(url), _NODE.search(line)
+        node = _NODE.search(line)
         fetched.append(
             FetchedFile(
                 line=number,
                 command=words[0],
-                server=server_of(url),
-                path=(match["path"] or "") if match is not None else "",
+                server=server_of(url[0]),
+                path=url["path"] or "",
                 node=node["name"] if node is not None else "",
             )
         )
-    return BootScript(tuple(fetched), tuple(unknown), needs_mark)
+    return BootScript(fetched=tuple(fetched), unknown=tuple(unknown), needs_mark=needs_mark)
+
+
+def _first_url(words: list[str]) -> re.Match[str] | None:
+    for word in words:
+        url = _URL.match(word)
+        if url is not None:
+            return url
+    return None

@@ -13,4 +13,5 @@ def key_of_line(line: str) -> str:
     A line with other options is not a plain key.
     """
     words = line.split()
-    return " ".join(words[: 3 if _ENDS.fullmatch(words[0]) else 2])
+    is_expiring = _ENDS.fullmatch(words[0]) is not None
+    return " ".join(words[: 3 if is_expiring else 2])

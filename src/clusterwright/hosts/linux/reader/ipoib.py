@@ -25,13 +25,16 @@ class LocatedValue(NamedTuple):
 
 
 class ConfiguredIpoib(NamedTuple):
-    """An interface: its P_Key as written, its adapters, its addresses, and routes or forwarding behind it."""
+    """An interface of IP over InfiniBand."""
 
     name: str
     pkey: LocatedValue
+    """Its P_Key as written."""
     parents: tuple[LocatedValue, ...]
+    """Its adapters."""
     addresses: tuple[LocatedValue, ...]
     routes: tuple[LocatedValue, ...]
+    """Values of routes over it."""
 
 
 def read_ipoib(texts: Mapping[str, str]) -> tuple[ConfiguredIpoib, ...]:
@@ -40,24 +43,27 @@ def read_ipoib(texts: Mapping[str, str]) -> tuple[ConfiguredIpoib, ...]:
     parents: dict[str, list[LocatedValue]] = {}
     for path, settings in settings_by_path.items():
         adapter = path.removeprefix(NETWORKS).removesuffix(".network")
-        for place in settings.get("IPoIB", ()):
-            for name in place.value.split():
-                parents.setdefault(name, []).append(place._replace(value=adapter))
-    made = [path for path, text in texts.items() if path.endswith(".netdev") and IPOIB.search(text)]
-    names = {path.removeprefix(DEVICES).removesuffix(".netdev"): path for path in made}
+        for interface_names in settings.get("IPoIB", ()):
+            for name in interface_names.value.split():
+                parents.setdefault(name, []).append(interface_names._replace(value=adapter))
+    device_files = {}
+    for path, text in texts.items():
+        if path.endswith(".netdev") and IPOIB.search(text):
+            device_files[path.removeprefix(DEVICES).removesuffix(".netdev")] = path
     interfaces = []
-    for name in sorted({*names, *parents}):
-        device, network = names.get(name, f"{DEVICES}{name}.netdev"), f"{NETWORKS}{name}.network"
-        network_settings = settings_by_path.get(network, {})
-        pkeys = settings_by_path.get(device, {}).get("PartitionKey", [LocatedValue("", device, 0)])
-        addresses = tuple(network_settings.get("Address", ()))
-        leading_on = (network_settings[key] for key in sorted(_LEADS_ON & network_settings.keys()))
-        routes = tuple(chain.from_iterable(leading_on))
-        interfaces.append(
-            ConfiguredIpoib(
-                name=name, pkey=pkeys[-1], parents=tuple(parents.get(name, ())), addresses=addresses, routes=routes
-            )
+    for name in sorted({*device_files, *parents}):
+        device_file = device_files.get(name, f"{DEVICES}{name}.netdev")
+        pkeys = settings_by_path.get(device_file, {}).get("PartitionKey", [LocatedValue("", device_file, 0)])
+        network_settings = settings_by_path.get(f"{NETWORKS}{name}.network", {})
+        routes = (network_settings[key] for key in sorted(_LEADS_ON & network_settings.keys()))
+        interface = ConfiguredIpoib(
+            name=name,
+            pkey=pkeys[-1],
+            parents=tuple(parents.get(name, ())),
+            addresses=tuple(network_settings.get("Address", ())),
+            routes=tuple(chain.from_iterable(routes)),
         )
+        interfaces.append(interface)
     return tuple(interfaces)
 
 
@@ -68,7 +74,8 @@ def read_lnet(text: str) -> tuple[dict[str, tuple[str, int]], tuple[int, ...]]:
     for number, line in enumerate(text.split("\n"), 1):
         match = _NETWORKS.fullmatch(line)
         if match is not None:
-            interface_by_net |= {net: (name, number) for net, name in re.findall(r"(\w+)\((\w+)\)", match[1])}
+            for net, name in re.findall(r"(\w+)\((\w+)\)", match[1]):
+                interface_by_net[net] = (name, number)
         elif line and not line.startswith("#"):
             unread.append(number)
     return interface_by_net, tuple(unread)

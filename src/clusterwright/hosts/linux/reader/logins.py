@@ -14,11 +14,11 @@ KEYS = "etc/ssh/authorized_keys.d/"
 PASSWORDS = "etc/clusterwright/passwords"
 _CENTRAL, _RADIUS = "etc/pam.d/sshd", "etc/pam_radius.conf"
 _ADMINS = "netadmin"
-_CLOSED = ("*", "!")  # what no hash begins with: shadow(5)
+_CLOSED = ("*", "!")  # no hash begins with these: shadow(5)
 _USER = re.compile(r"^(?P<kind>[um]) (?P<name>\S+)(?: (?P<group>\S+)?)?.*$", re.M)
 _SNMP = re.compile(r"^(?:createUser|r[ow]user) (?P<name>\S+).*$", re.M)
 _LINE = re.compile(r"^(?!#)\S.*$", re.M)
-# Lines of the other files that say who gets in, whole; ``sshd`` and ``sudo`` obey files of any name in their folders.
+# Whole lines by file. ``sshd`` and ``sudo`` obey files of any name in their folders, so other files are unread.
 _KNOWN: Mapping[str, str] = {
     "etc/sysusers.d/clusterwright.conf": rf"g {_ADMINS} -|u \S+ - .*|m \S+ {_ADMINS}",
     "etc/ssh/sshd_config.d/10-clusterwright.conf": (
@@ -71,8 +71,9 @@ LOGINS: Mapping[str, Callable[[str, str], Iterator[Login]]] = {
 def login_servers(text: str) -> Iterator[Server]:
     """Servers with a decision over logins."""
     for match in _SERVER.finditer(text):
-        line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
-        is_asked = match["radius"] is not None or line.startswith("auth ")  # other lines ask once somebody is in
+        start_of_line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        # PAM's lines other than auth ask a server after the login alone.
+        is_asked = match["radius"] is not None or start_of_line.startswith("auth ")
         yield Server(at=match.start(), what=LOGIN_SERVERS, address=match["pam"] or match["radius"], is_asked=is_asked)
 
 
@@ -80,7 +81,7 @@ SERVERS = dict.fromkeys((_CENTRAL, _RADIUS), login_servers)
 
 
 def unread_login_file(path: str, claims: frozenset[str]) -> Unread:
-    """A file about logins that no reader knows, as unread text of ``claims``."""
+    """A file about logins without a reader, as unread text of ``claims``."""
     text = "the whole file: it says who gets in beside those that are read here"
     return Unread(file=path, line=1, text=text, claims=claims)
 
@@ -93,8 +94,9 @@ def logins_unread(path: str, text: str) -> tuple[Unread, ...]:
     if path not in _KNOWN:
         return (unread_login_file(path, claims),)
     known_lines = re.compile(_KNOWN[path])
-    return tuple(
-        Unread(file=path, line=text.count("\n", 0, line.start()) + 1, text=line[0], claims=claims)
-        for line in re.finditer(r"^(?!#).*\S.*$", text, re.M)
-        if known_lines.fullmatch(line[0]) is None
-    )
+    unread = []
+    for line in re.finditer(r"^(?!#).*\S.*$", text, re.M):
+        if known_lines.fullmatch(line[0]) is None:
+            number = text.count("\n", 0, line.start()) + 1
+            unread.append(Unread(file=path, line=number, text=line[0], claims=claims))
+    return tuple(unread)

@@ -7,17 +7,18 @@ value that it finds (NVIDIA/nccl, src/misc/param.cc: ``setenv`` without overwrit
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from clusterwright.facts.unread import Unread
 
 NCCL = "etc/nccl.conf"
-# Where nccl.conf is made when a node starts: its settings, and the partition whose index is added to them.
+# The parts of an nccl.conf made at a node's start: settings, and the partition whose index is added to them.
 NCCL_PARTS = "etc/nccl/nccl.conf"
 NCCL_PARTITION = "etc/nccl/partition.conf"
 CONF_FILES = (NCCL_PARTS, NCCL)
 SHELL_ENVIRONMENT = "etc/profile.d/clusterwright-nccl.sh"
-# What brings the same to batch scripts and containers, in forms of their own.
+# The same variables for batch scripts and containers, in other syntaxes.
 _OF_JOBS = frozenset(
     {
         "usr/local/libexec/clusterwright/task-environment",
@@ -25,7 +26,7 @@ _OF_JOBS = frozenset(
         "etc/enroot/environ.d/50-clusterwright-nccl.env",
     }
 )
-# Where others set variables for jobs: of these only files that name one of NCCL's are of interest.
+# Places where other programs set variables for jobs; only files that name a variable of NCCL's matter.
 NCCL_PLACES = (
     *(*CONF_FILES, NCCL_PARTITION, "etc/profile.d/", "etc/environment", "etc/security/pam_env.conf"),
     *("etc/default/slurmd", "home/"),
@@ -35,11 +36,13 @@ NCCL_PLACES = (
 JOB_ENVIRONMENTS = (SHELL_ENVIRONMENT, *sorted(_OF_JOBS))
 # In a shell's export, a task's echo, a list of containers, or a line of its own.
 _VARIABLE = re.compile(r"""\b(NCCL_[A-Z0-9_]+)(\+set|=([^\s"',]*))?""")
-# Names the file that is read here anyway.
+# A variable with the name of the default file changes nothing.
 _CONF_FILE = ("NCCL_CONF_FILE", f"/{NCCL}")
 _CLAIMS = frozenset({"qos", "ib-nccl"})
+_PARTITION = re.compile(r'PKEY=(0x[0-9a-f]{4})\nDEVICES="([\w. -]*)"\n')
+_EXPORT = "export "
 _SETTING = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>.*)")
-# Values that proofs read, or under which data stays RDMA of version 2 on the adapters that are named.
+# Values that proofs read, or that keep data RDMA of version 2 on the named adapters.
 _READ = {
     **dict.fromkeys(("NCCL_IB_TC", "NCCL_IB_FIFO_TC", "NCCL_GIN_IB_TC", "NCCL_IB_ADDR_FAMILY"), ".*"),
     **dict.fromkeys(("NCCL_IB_ADDR_RANGE", "NCCL_IB_DISABLE", "NCCL_IB_ROCE_VERSION_NUM"), ".*"),
@@ -47,7 +50,7 @@ _READ = {
     "NCCL_IB_HCA": r"=[\w.-]+(?:,[\w.-]+)*",
     "NCCL_IB_GID_INDEX": "-1",
 }
-# Without influence on which packets leave by which adapter in which class: how NCCL sums up, divides, waits and tells.
+# Variables without influence on the adapter and class of any packet: algorithms, buffers, timeouts, logs.
 _IDLE = re.compile(
     r"NCCL_(?:AGG_|ALGO|ALLGATHERV|ALLOC|ASYNC_ERROR|BLOCKING_WAIT|BUFFSIZE|CE_|CFT|CGA|CHECK|CHUNK"
     r"|COLLNET|COMM_(?:BLOCKING|SHRINK|SPLIT)|CONNECT|CROSS_NIC|CTA"
@@ -80,39 +83,67 @@ def variables_of(text: str) -> dict[str, str]:
 @lru_cache(maxsize=256)
 def read_partition(text: str) -> tuple[str, tuple[str, ...]] | None:
     """The P_Key and the adapters of partition.conf; None for any other text."""
-    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
-    match = re.fullmatch(r'PKEY=(0x[0-9a-f]{4})\nDEVICES="([\w. -]*)"', "\n".join(lines))
-    return (match[1], tuple(match[2].split())) if match is not None else None
+    settings = "".join(f"{line}\n" for _, line in _lines(text))
+    match = _PARTITION.fullmatch(settings)
+    if match is None:
+        return None
+    return match[1], tuple(match[2].split())
 
 
 @lru_cache(maxsize=256)
 def nccl_unread(path: str, text: str) -> tuple[Unread, ...]:
     """Unknown parts of a file of NCCL_PLACES: settings, or variables of NCCL in another program's file."""
     if path == NCCL_PARTITION:
-        is_read = read_partition(text) is not None
-        return (
-            ()
-            if is_read
-            else (Unread(file=path, line=1, text="the whole file: it names no P_Key and adapters", claims=_CLAIMS),)
-        )
+        return _partition_unread(path, text)
     if path in _OF_JOBS:
-        return tuple(
-            Unread(file=path, line=text.count("\n", 0, match.start()) + 1, text=match[1], claims=_CLAIMS)
-            for match in _VARIABLE.finditer(text)
-            if not _IDLE.fullmatch(match[1]) and not _is_conf_file(match)
-        )
-    if path not in {*CONF_FILES, SHELL_ENVIRONMENT}:
-        offset = text.find("NCCL_") if not path.endswith(".nccl.conf") else 0
-        what = "the whole file: it sets variables of NCCL before nccl.conf is read"
-        return (
-            () if offset < 0 else (Unread(file=path, line=text.count("\n", 0, offset) + 1, text=what, claims=_CLAIMS),)
-        )
-    start = "export " if path == SHELL_ENVIRONMENT else ""
-    return tuple(
-        Unread(file=path, line=number, text=line, claims=_CLAIMS)
-        for number, line in enumerate(text.split("\n"), 1)
-        if line.strip() and not line.startswith("#") and not _is_known(line, start)
-    )
+        return _job_variables_unread(path, text)
+    if path in {*CONF_FILES, SHELL_ENVIRONMENT}:
+        return _settings_unread(path, text)
+    return _other_file_unread(path, text)
+
+
+def _partition_unread(path: str, text: str) -> tuple[Unread, ...]:
+    if read_partition(text) is not None:
+        return ()
+    return (Unread(file=path, line=1, text="the whole file: it names no P_Key and adapters", claims=_CLAIMS),)
+
+
+def _job_variables_unread(path: str, text: str) -> tuple[Unread, ...]:
+    """Variables with a possible influence on packets, in a file that sets a job's environment."""
+    unread = []
+    for variable in _VARIABLE.finditer(text):
+        if _IDLE.fullmatch(variable[1]) or _is_conf_file(variable):
+            continue
+        number = text.count("\n", 0, variable.start()) + 1
+        unread.append(Unread(file=path, line=number, text=variable[1], claims=_CLAIMS))
+    return tuple(unread)
+
+
+def _settings_unread(path: str, text: str) -> tuple[Unread, ...]:
+    """Unknown lines of nccl.conf, or of the environment of shells."""
+    is_environment = path == SHELL_ENVIRONMENT
+    unread = []
+    for number, line in _lines(text):
+        is_known = _is_known_export(line) if is_environment else _is_known_setting(line)
+        if not is_known:
+            unread.append(Unread(file=path, line=number, text=line, claims=_CLAIMS))
+    return tuple(unread)
+
+
+def _other_file_unread(path: str, text: str) -> tuple[Unread, ...]:
+    """Another program's file from its first variable of NCCL on; a user's .nccl.conf from its start."""
+    offset = 0 if path.endswith(".nccl.conf") else text.find("NCCL_")
+    if offset < 0:
+        return ()
+    reason = "the whole file: it sets variables of NCCL before nccl.conf is read"
+    return (Unread(file=path, line=text.count("\n", 0, offset) + 1, text=reason, claims=_CLAIMS),)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers, without blank ones and comments."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() and not line.startswith("#"):
+            yield number, line
 
 
 def _is_conf_file(variable: re.Match[str]) -> bool:
@@ -120,14 +151,22 @@ def _is_conf_file(variable: re.Match[str]) -> bool:
     return variable[1] == _CONF_FILE[0] and variable[2] in {"+set", f"={_CONF_FILE[1]}"}
 
 
-def _is_known(line: str, start: str) -> bool:
-    """Whether a line is read by a proof, or touches no claim; in the environment the latter alone counts."""
-    setting = _SETTING.fullmatch(line.removeprefix(start)) if line.startswith(start) else None
+def _is_known_export(line: str) -> bool:
+    """Whether a shell's line exports a variable without influence on any claim."""
+    setting = _SETTING.fullmatch(line.removeprefix(_EXPORT)) if line.startswith(_EXPORT) else None
     if setting is None:
         return False
-    if start and (setting["name"], setting["value"]) == _CONF_FILE:
+    if (setting["name"], setting["value"]) == _CONF_FILE:
         return True
-    values = None if start else _READ.get(setting["name"])
-    return (
-        re.fullmatch(values, setting["value"]) is not None if values else _IDLE.fullmatch(setting["name"]) is not None
-    )
+    return _IDLE.fullmatch(setting["name"]) is not None
+
+
+def _is_known_setting(line: str) -> bool:
+    """Whether a line of nccl.conf is read by a proof, or has no influence on any claim."""
+    setting = _SETTING.fullmatch(line)
+    if setting is None:
+        return False
+    values = _READ.get(setting["name"])
+    if values is not None:
+        return re.fullmatch(values, setting["value"]) is not None
+    return _IDLE.fullmatch(setting["name"]) is not None

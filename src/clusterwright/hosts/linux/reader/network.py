@@ -1,4 +1,4 @@
-"""Reading a node's network files: systemd's .network of each NIC, the script for the lossless class, nccl.conf."""
+"""Reading a node's network files: systemd's .network of each NIC, and the script for the lossless class."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ _DEFAULT_MTU = "1500"  # of Linux, in bytes
 
 
 class ConfiguredNic(NamedTuple):
-    """A NIC with an address, or one member of a bond with its address, ``aggregate``.
-
-    ``peer`` is the switch and port in its description, ``mtu_bytes`` its longest packet. ``routes`` are destinations
-    with their gateway in the text, None for one on the link; ``defaults`` are the places of default routes, ``faults``
-    obstacles to the routes' use.
-    """
+    """A NIC with an address, or one member of a bond with the bond's address."""
 
     device: str
     file: str
     name: str
     address: bytes
     length: int
+    """Prefix length of the address."""
     peer: str
+    """Switch and port in its description."""
     routes: tuple[tuple[Prefix, bytes | None], ...]
+    """Destinations with their gateway; None for a destination on the link."""
     defaults: tuple[Mark, ...]
+    """Places of default routes."""
     mark: Mark
     mtu_bytes: int
     faults: tuple[tuple[Mark, str], ...]
+    """Obstacles to the use of the routes."""
     aggregate: Aggregate | None = None
+    """The bond of a member."""
 
     @property
     def link(self) -> str:
@@ -45,26 +46,25 @@ class ConfiguredNic(NamedTuple):
 
 
 class ConfiguredQos(NamedTuple):
-    """Settings made by the script on its interfaces.
-
-    ``priority_of`` has the priority of each DSCP; the NIC's own map takes the upper three bits. ``lossless`` are the
-    priorities with PFC. ``connection_class`` is the traffic class byte of the RDMA connection manager, None if it is
-    left alone. ``congestion_control`` has the priorities with DCQCN switched on or off, at both of its ends;
-    ``cable_m`` is the length of cable for the NICs' headroom, ``devices`` are the RDMA devices whose connections get
-    the class.
-    """
+    """Settings made by the script on its interfaces."""
 
     interfaces: frozenset[str]
     trusts_dscp: bool
     lossless: frozenset[int]
+    """The priorities with PFC."""
     priority_of: tuple[int, ...]
+    """The priority of each DSCP; the NIC's own map takes the upper three bits."""
     connection_class: int | None
+    """Traffic class byte of the RDMA connection manager; None without a setting."""
     congestion_control: tuple[tuple[int, bool], ...]
+    """The priorities with DCQCN switched on or off, at both of its ends."""
     cable_m: int
+    """Length of cable for the NICs' headroom."""
     devices: frozenset[str]
+    """The RDMA devices whose connections get the class."""
     marks: tuple[tuple[str, Mark], ...]
     is_adaptive: bool = False
-    """Whether its packets may take another way each, and are taken in any order."""
+    """Whether packets of a flow may take different paths, and are accepted in any order."""
 
 
 _NAME = re.compile(r"\nName=(.+)")
@@ -73,11 +73,14 @@ _ADDRESS = re.compile(r"\nAddress=(\S+)/(\d+)$", re.M)
 _MEMBER = re.compile(r"^Bond=(\S+)$", re.M)
 _SETTING = re.compile(r"^(\w+)=(.*)$", re.M)
 IPOIB = re.compile(r"^Kind=ipoib$", re.M)
-_LACP = {"802.3ad": "active"}  # Linux asks by itself, unless LACPActive= says otherwise, which nothing here reads
+_LACP = {"802.3ad": "active"}  # Linux speaks LACP actively by default; LACPActive= is an unread line
 _MTU = re.compile(r"\nMTUBytes=(\d+)$", re.M)
 _DESTINATION = re.compile(r"\nDestination=(\S+)$", re.M)
 _GATEWAY = re.compile(r"\nGateway=(\S+)$", re.M)
 _TABLE = re.compile(r"\nTable=(\d+)$", re.M)
+# The value of DCQCN at the receiver (np, the notification point) and at the sender (rp, the reaction point).
+_DCQCN_ON = {("1", "np"), ("1", "rp")}
+_DCQCN_OFF = {("0", "np"), ("0", "rp")}
 _MOVES = re.compile(r'for dscp in ([\d ]+); do\n.*--dscp2prio "set,\$dscp,(\d)"')
 
 
@@ -95,21 +98,28 @@ def read_nics(device: str, texts: Mapping[str, str]) -> Iterator[ConfiguredNic]:
         nic = None if _bond(text) else read_nic(device, file, text)
         if nic is None:
             continue
-        made = texts.get(f"{DEVICES}{nic.name}.netdev")
-        if made is not None and IPOIB.search(made):
-            continue  # no packet of Ethernet: a claim of its own reads it
-        if made is None and nic.name not in members:
+        netdev = texts.get(f"{DEVICES}{nic.name}.netdev")
+        if netdev is not None and IPOIB.search(netdev):
+            continue  # it carries no Ethernet; the claim about IP over InfiniBand reads it
+        if netdev is None and nic.name not in members:
             yield nic
             continue
-        aggregate = _aggregate(nic.name, made or "")
-        for member_file, part in members.get(nic.name, ()):
-            name, peer = _NAME.search(part), _DESCRIPTION.search(part)
+        aggregate = _aggregate(nic.name, netdev or "")
+        for member_file, member_text in members.get(nic.name, ()):
+            name = _NAME.search(member_text)
             yield nic._replace(
                 file=nic.file,
                 name=name[1] if name else member_file,
-                peer=peer[1].rpartition(", to ")[2] if peer else "",
+                peer=_peer_of(_DESCRIPTION.search(member_text)),
                 aggregate=aggregate,
             )
+
+
+def _peer_of(description: re.Match[str] | None) -> str:
+    """Switch and port in a description such as ``fabric, to SWITCH PORT``; "" without a description."""
+    if description is None:
+        return ""
+    return description[1].rpartition(", to ")[2]
 
 
 def _bond(text: str) -> re.Match[str] | None:
@@ -119,7 +129,9 @@ def _bond(text: str) -> re.Match[str] | None:
 def _aggregate(name: str, text: str) -> Aggregate:
     """The device of a .netdev file; systemd.netdev(5): the default mode takes links in turn, with slow LACP."""
     settings: dict[str, str] = dict(_SETTING.findall(text))
-    mode = settings.get("Mode", "balance-rr") if settings.get("Kind") == "bond" else settings.get("Kind", "of no kind")
+    mode = settings.get("Kind", "of no kind")
+    if mode == "bond":
+        mode = settings.get("Mode", "balance-rr")
     return Aggregate(
         name=name, mode=_LACP.get(mode, mode), rate=settings.get("LACPTransmitRate", "slow"), mark=("Mode=",)
     )
@@ -127,7 +139,7 @@ def _aggregate(name: str, text: str) -> Aggregate:
 
 def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:
     """The NIC of a .network file, None for one without an address. Raises VerifyError for unreadable text."""
-    lines = f"\n{text}"  # so that each line begins with a character that is quickly found
+    lines = f"\n{text}"  # a search for a line end is much faster than one for a beginning of a line
     name, description, address = _NAME.search(lines), _DESCRIPTION.search(lines), _ADDRESS.search(lines)
     if address is None or name is None:
         return None
@@ -135,7 +147,7 @@ def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:
     network_lines, _, behind = lines.partition("\n[Route]")
     routes, defaults = _routes(behind, name[1])
     if "\nGateway=" in network_lines:
-        defaults = (*defaults, ("\nGateway=",))
+        defaults = [*defaults, ("\nGateway=",)]
     try:
         return ConfiguredNic(
             device=device,
@@ -143,9 +155,9 @@ def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:
             name=name[1],
             address=packed(address[1]),
             length=int(address[2]),
-            peer=description[1].rpartition(", to ")[2] if description else "",
-            routes=tuple((prefix_of(to), packed(hop) if hop else None) for to, hop in routes),
-            defaults=defaults,
+            peer=_peer_of(description),
+            routes=tuple(_packed_route(destination, hop) for destination, hop in routes),
+            defaults=tuple(defaults),
             mark=(f"Address={address[1]}/{address[2]}",),
             mtu_bytes=int(mtu[1] if mtu else _DEFAULT_MTU),
             faults=tuple(_faults(text, behind, address[1])),
@@ -154,29 +166,38 @@ def read_nic(device: str, file: str, text: str) -> ConfiguredNic | None:
         raise VerifyError(f"{device}:/{file}: {error}. Render the spec again.") from None
 
 
+def _packed_route(destination: str, hop: str | None) -> tuple[Prefix, bytes | None]:
+    return prefix_of(destination), None if hop is None else packed(hop)
+
+
 def _faults(text: str, routes: str, address: str) -> Iterator[tuple[Mark, str]]:
-    """Tables without a rule to them, and routers believed without being configured."""
+    """Tables without a rule to them, and routes learnt from unconfigured routers."""
+    length = 128 if ":" in address else 32
     for table in dict.fromkeys(_TABLE.findall(routes)):
-        length = 128 if ":" in address else 32
         if f"\nFrom={address}/{length}\nTable={table}\n" not in text:
             yield (f"Table={table}",), f"no rule leads packets from {address} to table {table}, which has the routes"
     if ":" in address and "\nIPv6AcceptRA=no\n" not in text:
         yield ("[Network]",), "takes addresses and default routes from any router that sends advertisements"
 
 
-def _routes(text: str, nic: str) -> tuple[tuple[tuple[str, str | None], ...], tuple[Mark, ...]]:
-    """Routes of the sections from the first ``[Route]`` on; hops over other NICs are theirs to answer for."""
-    routes, defaults = [], []
+def _routes(text: str, nic: str) -> tuple[list[tuple[str, str | None]], list[Mark]]:
+    """Destinations with their hops over ``nic``, and places of default routes, from the first ``[Route]`` on.
+
+    Hops over other NICs belong to the routes of those.
+    """
+    routes: list[tuple[str, str | None]] = []
+    defaults: list[Mark] = []
+    hop_over_nic = re.compile(rf"^(?:Gateway|MultiPathRoute)=([^@\s]+)(?:@{re.escape(nic)})?$", re.M)
     for section in text.split("\n[Route]"):
         body = section.split("\n[", 1)[0]
         destination, gateway = _DESTINATION.search(body), _GATEWAY.search(body)
         if destination is None or destination[1] in {"0.0.0.0/0", "::/0"}:
-            place = destination or gateway
-            defaults.append((place[0][1:],) if place else ("[Route]",))
+            setting = destination or gateway
+            defaults.append((setting[0][1:],) if setting else ("[Route]",))
             continue
-        hops = re.findall(rf"^(?:Gateway|MultiPathRoute)=([^@\s]+)(?:@{re.escape(nic)})?$", body, re.M) or [None]
+        hops = hop_over_nic.findall(body) or [None]
         routes += [(destination[1], hop) for hop in hops]
-    return tuple(routes), tuple(defaults)
+    return routes, defaults
 
 
 @lru_cache(maxsize=256)
@@ -211,15 +232,15 @@ def _nic_qos(text: str) -> ConfiguredQos:
     cable = re.search(r"--cable_len (\d+)", text)
     marks["cable"] = (cable[0],) if cable else marks["interfaces"]
     marks["congestion"] = ("/ecn/roce_",)
-    chosen = re.search(r"cma_roce_tos .*-t (\d+)", text)
-    if chosen:
-        marks["connection"] = (chosen[0],)
+    traffic_class = re.search(r"cma_roce_tos .*-t (\d+)", text)
+    if traffic_class:
+        marks["connection"] = (traffic_class[0],)
     return ConfiguredQos(
         interfaces=frozenset(interfaces[1].split()) if interfaces else frozenset(),
         trusts_dscp="--trust dscp" in text,
-        lossless=frozenset(priority for priority, bit in enumerate(pfc[1].split(",")) if bit == "1"),
+        lossless=frozenset(priority for priority, is_on in enumerate(pfc[1].split(",")) if is_on == "1"),
         priority_of=tuple(priority_of),
-        connection_class=int(chosen[1]) if chosen else None,
+        connection_class=int(traffic_class[1]) if traffic_class else None,
         congestion_control=tuple(sorted(_congestion_control(text).items())),
         cable_m=int(cable[1]) if cable else 0,
         devices=frozenset(devices[1].split()) if devices else frozenset(),
@@ -239,7 +260,9 @@ def _is_adaptive(text: str) -> bool:
 
 def _within(block: Mark, mark: Mark) -> Mark:
     """The place of a mark behind the first line of its block."""
-    return mark if not mark or mark == block else (*block, *mark)
+    if not mark or mark == block:
+        return mark
+    return (*block, *mark)
 
 
 def _congestion_control(text: str) -> dict[int, bool]:
@@ -249,5 +272,8 @@ def _congestion_control(text: str) -> dict[int, bool]:
         switched = set(re.findall(r"echo ([01]) > .*/ecn/roce_(np|rp)/enable/\$priority", body))
         for number in map(int, numbers.split()):
             values_by_priority.setdefault(number, set()).update(switched)
-    whole = {on: {(on, "np"), (on, "rp")} for on in "01"}
-    return {number: parts == whole["1"] for number, parts in values_by_priority.items() if parts in whole.values()}
+    state_by_priority = {}
+    for number, values in values_by_priority.items():
+        if values in (_DCQCN_ON, _DCQCN_OFF):
+            state_by_priority[number] = values == _DCQCN_ON
+    return state_by_priority

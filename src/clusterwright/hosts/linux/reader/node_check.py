@@ -1,4 +1,4 @@
-"""Reading the expectations of a node's check, and the files of the node it has to agree with."""
+"""Reading the expectations of a node's check, and the node's files with the same facts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_expected(text: str) -> Mapping[str, Any]:
     for key, value in document.items():
         if isinstance(value, dict):
             flat[key] = {}
-            flat.update({f"{key}.{name}": held for name, held in value.items()})
+            flat.update({f"{key}.{name}": inner for name, inner in value.items()})
         else:
             flat[key] = value
     return flat

@@ -14,11 +14,11 @@ _PROGRAMS = re.compile(
     r"|(?:root|home)/|var/spool/|opt/|boot/"
     r"|srv/|etc/(?:dnsmasq|kea|nginx|tftp)"  # what other machines boot, and where they find it
 )
-# Where a line that begins with # is no comment: sudoers(5) has directives of that form.
+# Files in which a line that begins with # may be no comment: sudoers(5) has directives of that form.
 _NO_COMMENTS = re.compile(r"etc/sudoers")
 # JSON that programs of ours read as a whole: neither blanks nor the order of keys say anything.
 _DATA = re.compile(r"etc/clusterwright/[\w-]+\.json")
-# What may hold text in which # is nothing special: here-documents, strings of several lines.
+# Beginnings of text in which # begins no comment: here-documents, strings of several lines.
 _TEXT_WITHIN = re.compile(rb"<<|'''|\"\"\"")
 _COMMENT = re.compile(rb"[ \t]*(?:#(?!!).*)?")
 
@@ -29,7 +29,7 @@ def runs_programs(path: str) -> bool:
 
 
 def is_executed(path: str) -> bool:
-    """Whether a file at this path is itself a program, code loaded by one, or an archive of such."""
+    """Whether a file at this path is a program, code of one, or an archive of programs."""
     return _EXECUTED.match(path) is not None
 
 
@@ -45,25 +45,25 @@ def lines_that_count(path: str, content: bytes) -> bytes | None:
         return None
     if not content.startswith(b"#") or _TEXT_WITHIN.search(content):
         return None
-    kept = []
-    goes_on = False
+    lines = []
+    is_continued = False
     for line in content.split(b"\n"):
-        if goes_on or _COMMENT.fullmatch(line) is None:
-            kept.append(line)
-        goes_on = line.endswith(b"\\")
-    return b"\n".join(kept)
+        if is_continued or _COMMENT.fullmatch(line) is None:
+            lines.append(line)
+        is_continued = line.endswith(b"\\")
+    return b"\n".join(lines)
 
 
 def _data_that_counts(content: bytes) -> bytes | None:
-    """A JSON document in one form; None for other text, and for a document with a key twice."""
+    """A JSON document in normal form; None for other text, and for a document with a repeated key."""
     try:
-        document = json.loads(content, object_pairs_hook=_once)
+        document = json.loads(content, object_pairs_hook=_unique_keys)
     except (ValueError, RecursionError):
         return None
     return json.dumps(document, sort_keys=True).encode()
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     document = dict(pairs)
     if len(document) < len(pairs):
         raise ValueError("a key stands twice")

@@ -1,4 +1,4 @@
-"""Routes configured on a Linux: by systemd-networkd, NetworkManager and FRR."""
+"""Routes configured on a Linux host: by systemd-networkd, NetworkManager and FRR."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from clusterwright.facts.reader import Fault, RouteCheck
 
-# each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
+# Begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines.
 _NETWORK = re.compile(
     r"\n(?:(?P<section>\[.*\])|Destination=(?P<to>\S+)|(?:Gateway|MultiPathRoute)=(?P<via>[^@\s]+)\S*|(?P<learnt>(?:DHCP|IPv6AcceptRA)="
     r"(?!no\b|false\b|0\b).*))$",
@@ -43,21 +43,22 @@ def networkd_routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
 def _route_faults(
     start: int, hops: list[str], destinations: list[tuple[int, str]], check_route: RouteCheck
 ) -> Iterator[Fault]:
-    """Errors of a section [Route], of a route over each of its hops."""
+    """Errors of a section [Route], for each of its hops."""
     if hops and not destinations:
         yield start, "a default route (a gateway without a destination) leads everywhere, the internet included"
-    for line, prefix in destinations:
+    for offset, prefix in destinations:
         faults = dict.fromkeys(check_route(prefix, hop) for hop in hops or [""])
         for fault in faults:
             if fault:
-                yield line, fault
+                yield offset, fault
 
 
 def frr_routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """Static routes of FRR, and its announced default routes."""
     for match in _FRR.finditer(text):
-        if what := check_route(match["to"], match["via"]):
-            yield match.start(), what
+        fault = check_route(match["to"], match["via"])
+        if fault:
+            yield match.start(), fault
     for match in _DEFAULT.finditer(text):
         yield match.start(), f'"{match[0].strip()}" announces a default route'
 
@@ -68,8 +69,10 @@ def profile_routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
         key, _, value = match[0].partition("=")
         parts = value.split(",")
         if key.startswith("route"):
-            if what := check_route(parts[0], *parts[1:2] or [""]):
-                yield match.start(), what
+            hop = parts[1] if len(parts) > 1 else ""
+            fault = check_route(parts[0], hop)
+            if fault:
+                yield match.start(), fault
         elif key == "gateway" or len(parts) > 1:
             yield match.start(), "a gateway makes a default route: it leads everywhere, the internet included"
 

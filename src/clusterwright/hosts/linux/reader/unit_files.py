@@ -1,7 +1,7 @@
-"""Known systemd units on a node, and commands of other programs than theirs.
+"""Known systemd units on a node, and unknown commands in them.
 
-A unit runs any command as root, so an unknown one could undo anything proven of the node; of known ones each command is
-compared.
+A unit runs any command as root, so an unknown one could undo anything proven of the node. In known units each command
+is compared.
 """
 
 from __future__ import annotations
@@ -12,26 +12,16 @@ from functools import lru_cache
 from clusterwright.facts.unread import Unread
 
 UNIT_FOLDERS = tuple(f"{root}/systemd/system/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
-# By unit or drop-in (of `etc/systemd/system/`), the commands that it may give: in the order of the file.
+# The permitted commands of each unit or drop-in of `etc/systemd/system/`, in the order of the file.
 _SBIN = "/usr/local/sbin"
 _SLURMDBD_CONF = r"-o slurm -g slurm -m 0600 /etc/clusterwright/slurmdbd\.conf /etc/slurm/slurmdbd\.conf"
-_MUNGE_KEY = r"/etc/clusterwright/munge\.key /etc/munge/munge\.key"  # as it is brought, and where munged reads it
+_MUNGE_KEY = r"/etc/clusterwright/munge\.key /etc/munge/munge\.key"  # as deployed, and where munged reads it
 _STARTED = r"(?:(?:tlshd|gssproxy|rpc-gssd|isolation-watch)\.service|\S+\.mount)"
-_COMMANDS = {
-    **{
-        f"{name}.service": (f"ExecStart={_SBIN}/{name}",)
-        for name in (
-            "acs-off",
-            "image-check",
-            "isolation-watch",
-            "nccl-partition",
-            "nccl-topology",
-            "power-supplies",
-            "rdma-names",
-            "roce-qos-again",
-            "ssh-host-key",
-        )
-    },
+_UNITS_OF_ONE_PROGRAM = (
+    *("acs-off", "image-check", "isolation-watch", "nccl-partition", "nccl-topology"),
+    *("power-supplies", "rdma-names", "roce-qos-again", "ssh-host-key"),
+)
+_COMMANDS = {f"{name}.service": (f"ExecStart={_SBIN}/{name}",) for name in _UNITS_OF_ONE_PROGRAM} | {
     "dataset-gate@.service": (
         r"ExecStart=/usr/local/libexec/clusterwright/dataset-gate /etc/clusterwright/datasets/%i\.record",
     ),
@@ -93,8 +83,9 @@ _COMMANDS = {
         "ExecStart=/usr/sbin/tlshd -c /etc/tlshd/config",
     ),
 }
-_KNOWN = tuple((re.compile(name.replace(".service.d", r"\.service\.d")), lines) for name, lines in _COMMANDS.items())
-_WISH = re.compile(r".+\.(?:wants|requires)/[^/]+")  # names alone: what they start stands elsewhere
+_KNOWN = [(re.compile(name.replace(".service.d", r"\.service\.d")), commands) for name, commands in _COMMANDS.items()]
+_NO_COMMAND = "(?!)"  # matches nothing
+_DEPENDENCY = re.compile(r".+\.(?:wants|requires)/[^/]+")  # systemd reads the name alone; the unit is another file
 _COMMAND = re.compile(r"^[ \t]*(?:Exec|OnFailure|OnSuccess)\w*[ \t]*=.*(?:\\\n.*)*$", re.M)
 
 
@@ -106,13 +97,23 @@ def units_unread(path: str, text: str) -> tuple[Unread, ...]:
     """
     folder = next(unit_folder for unit_folder in UNIT_FOLDERS if path.startswith(unit_folder))
     name = path.removeprefix(folder)
-    if not text or _WISH.fullmatch(name):
+    if not text or _DEPENDENCY.fullmatch(name):
         return ()
-    known_lines = next((lines for pattern, lines in _KNOWN if pattern.fullmatch(name)), None)
-    if known_lines is None or folder != UNIT_FOLDERS[0]:
+    known_commands = _known_commands(name)
+    if known_commands is None or folder != UNIT_FOLDERS[0]:
         return (Unread(path, 1, "the whole file: no reader knows the program of this unit"),)
-    return tuple(
-        Unread(path, text.count("\n", 0, match.start()) + 1, match[0].strip())
-        for match in _COMMAND.finditer(text)
-        if not any(re.fullmatch(line, match[0]) for line in known_lines)
-    )
+    known_command = re.compile("|".join(f"(?:{command})" for command in known_commands) or _NO_COMMAND)
+    unread = []
+    for command in _COMMAND.finditer(text):
+        if known_command.fullmatch(command[0]) is None:
+            number = text.count("\n", 0, command.start()) + 1
+            unread.append(Unread(path, number, command[0].strip()))
+    return tuple(unread)
+
+
+def _known_commands(name: str) -> tuple[str, ...] | None:
+    """The permitted commands of a unit or drop-in; None for an unknown one."""
+    for pattern, commands in _KNOWN:
+        if pattern.fullmatch(name):
+            return commands
+    return None

@@ -1,4 +1,4 @@
-"""Reading systemd units as systemd does: effective values of repeated keys."""
+"""Read systemd units as systemd does: the effective values of repeated keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LISTS = ("Wants", "Requires", "After", "Before", "ExecStartPre", "ExecStart")
 
 Unit = Mapping[str, str]
 LOCAL_TYPES = ("ext4", "xfs", "tmpfs")
-"""File systems that lie on a node's own disks or in its memory."""
+"""File systems on a node's own disks or in its memory."""
 
 
 def unit_of(text: str) -> Unit:
@@ -22,7 +22,8 @@ def unit_of(text: str) -> Unit:
         name, equals, value = line.partition("=")
         if not equals or line.startswith(("#", ";")):
             continue
-        if name not in _LISTS or (not value and name.startswith("Exec")):
+        is_emptied_list = not value and name.startswith("Exec")
+        if name not in _LISTS or is_emptied_list:
             unit[name] = value
         elif value:
             unit[name] = f"{unit[name]}\n{value}" if unit.get(name) else value
