@@ -15,7 +15,7 @@ from clusterwright.plan.build import build_plan
 from clusterwright.rules.engine import lint_path
 from clusterwright.rules.nodes.placed_paths import FILE, FOLDER, MOUNTPOINT
 from clusterwright.spec.load import load_spec
-from clusterwright.spec.schema.string_kinds import strings_of_kind
+from clusterwright.spec.schema.string_kinds import kinded_strings
 
 INVENTORY = data_files.folder("inventory")
 SCHEMA = json.loads((INVENTORY / "schema/cluster.schema.json").read_text())
@@ -37,7 +37,7 @@ def test_every_place_of_the_reference_specs_is_seen() -> None:
     from clusterwright.spec.text.extends import read_spec_document
 
     data = read_spec_document(INVENTORY / "lab-roce.yaml").data
-    seen = {string.value for string in strings_of_kind(data, "cluster", PLACED)}
+    seen = {string.value for string in kinded_strings(data, "cluster") if string.kind in PLACED}
     assert {"/home", "/var/log/nccl", "/etc/pki/clusterwright/node.key"} <= seen
 
 

@@ -34,6 +34,7 @@ from clusterwright.plan.skeleton import FabricSkeleton, Skeleton, build_skeleton
 from clusterwright.rules.pages import RuleText, text_of
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.schema.fence import FencedError
+from clusterwright.spec.schema.string_kinds import KindedString, kinded_strings
 from clusterwright.spec.text.document import Path
 
 FAMILIES = {
@@ -91,6 +92,11 @@ class Subject:
             return build_skeleton(self.spec)
         except FencedError as fenced:
             return fenced.finding
+
+    @cached_property
+    def strings(self) -> tuple[KindedString, ...]:
+        """The strings of the spec with their kinds in the schema, such as ``url`` or ``mountpoint``."""
+        return kinded_strings(self.spec.document.data, "cluster")
 
     def require_plan(self) -> None:
         """Stop a rule on paths through the fabrics, by raising FencedError, unless the skeleton becomes a plan."""

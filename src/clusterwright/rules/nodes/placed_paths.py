@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.schema.string_kinds import KindedString, strings_of_kind
+from clusterwright.spec.schema.string_kinds import KindedString
 from clusterwright.spec.text.document import Path, format_path
 
 MOUNTPOINT, FOLDER, FILE = "mountpoint", "folder", "placed_file"
@@ -95,8 +95,12 @@ def paths_in_each_others_way(subject: Subject) -> Iterator[Problem]:
 
 
 def _placed(subject: Subject) -> Sequence[Placed]:
-    strings = strings_of_kind(subject.spec.document.data, "cluster", (MOUNTPOINT, FOLDER, FILE))
-    return [Placed(string, _node_groups(_nodes_above(subject, string.path))) for string in strings]
+    placed = []
+    for string in subject.strings:
+        if string.kind in (MOUNTPOINT, FOLDER, FILE):
+            nodes = _node_groups(_nodes_above(subject, string.path))
+            placed.append(Placed(string=string, nodes=nodes))
+    return placed
 
 
 def _nodes_above(subject: Subject, path: Path) -> object:

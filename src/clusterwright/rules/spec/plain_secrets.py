@@ -11,7 +11,6 @@ from clusterwright.finding import Severity
 from clusterwright.placeholder import LIKE_ONE, MARK
 from clusterwright.rules.isolation.keys import secrets_named
 from clusterwright.rules.rule import Problem, Subject, rule
-from clusterwright.spec.schema.string_kinds import strings_of_kind
 from clusterwright.spec.text.document import Path
 
 # EOS commands with a secret. Forms 7 and 8a are reversible; 5 and sha512 are hashes, open to guessing.
@@ -50,9 +49,9 @@ def plain_secrets(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*item.path, "lines", index), message, _HINT)
         for path in _plain_entries(item.merge, (*item.path, "merge")):
             yield Problem(path, f'The value of "{path[-1]}" is a secret in plain text.', _HINT, key=True)
-    for url in strings_of_kind(subject.spec.document.data, "cluster", {"url"}):
-        if "@" in urlsplit(url.value).netloc:
-            yield Problem(url.path, "This address has a user or a password in it.", _HINT_URL)
+    for string in subject.strings:
+        if string.kind == "url" and "@" in urlsplit(string.value).netloc:
+            yield Problem(string.path, "This address has a user or a password in it.", _HINT_URL)
     for name, path in secrets_named(subject.spec):
         if _LOOKS_LIKE_A_VALUE.fullmatch(name):
             yield Problem(path, "This looks like a secret itself; the name of one belongs here.", _HINT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from clusterwright.spec.schema.check import published
@@ -22,44 +22,40 @@ class KindedString(NamedTuple):
     value: str
 
 
-def strings_of_kind(data: Any, schema_name: str, kinds: Collection[str]) -> Iterator[KindedString]:
-    """The strings in ``data`` of ``kinds`` in the published schema, in the order of the file.
+def kinded_strings(data: Any, schema_name: str) -> tuple[KindedString, ...]:
+    """The strings in ``data`` that the published schema gives a kind, each once, in the order of the file.
 
     All alternatives of a schema count, whichever of them the data matches.
     """
     schema = published(schema_name)
-    seen: set[KindedString] = set()
-    for item in _strings(data, schema, (), schema["$defs"]):
-        if item.kind in kinds and item not in seen:
-            seen.add(item)
-            yield item
+    return tuple(dict.fromkeys(_strings(data, schema, (), schema["$defs"])))
 
 
 def _strings(data: Any, schema: Any, path: Path, definitions: Mapping[str, Any]) -> Iterator[KindedString]:
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return
-    reference = str(schema.get("$ref", ""))
+    reference = schema.get("$ref", "")
     if reference.startswith(_STRINGS) and isinstance(data, str):
         yield KindedString(path, reference.removeprefix(_STRINGS), data)
-    elif reference.startswith(_LOCAL):
-        yield from _strings(data, definitions[reference.removeprefix(_LOCAL)], path, definitions)
-    for word in _ALTERNATIVES:
-        for alternative in schema.get(word, ()):
-            yield from _strings(data, alternative, path, definitions)
-    for word in _BRANCHES:
-        yield from _strings(data, schema.get(word), path, definitions)
-    yield from _strings_below(data, schema, path, definitions)
-
-
-def _strings_below(
-    data: Any, schema: Mapping[str, Any], path: Path, definitions: Mapping[str, Any]
-) -> Iterator[KindedString]:
-    """The strings in the values of a mapping or the items of a list."""
-    if isinstance(data, Mapping):
+    for part in _schemas_of_same_value(schema, definitions):
+        yield from _strings(data, part, path, definitions)
+    if isinstance(data, dict):
         properties = schema.get("properties", {})
+        other_keys = schema.get("additionalProperties")
         for key, value in data.items():
-            below = properties.get(key, schema.get("additionalProperties"))
-            yield from _strings(value, below, (*path, key), definitions)
-    elif isinstance(data, list):
+            yield from _strings(value, properties.get(key, other_keys), (*path, key), definitions)
+    elif isinstance(data, list) and "items" in schema:
         for index, value in enumerate(data):
-            yield from _strings(value, schema.get("items"), (*path, index), definitions)
+            yield from _strings(value, schema["items"], (*path, index), definitions)
+
+
+def _schemas_of_same_value(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[Any]:
+    """The schemas that ``schema`` applies to the value itself, as against its members or items."""
+    reference = schema.get("$ref", "")
+    if reference.startswith(_LOCAL):
+        yield definitions[reference.removeprefix(_LOCAL)]
+    for word in _ALTERNATIVES:
+        yield from schema.get(word, ())
+    for word in _BRANCHES:
+        if word in schema:
+            yield schema[word]
