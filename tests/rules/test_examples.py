@@ -90,6 +90,12 @@ def test_the_page_is_what_rule_and_example_make(code: str) -> None:
     same_or_refresh(PAGES / f"{code}.md", page(all_rules()[code], example(code)))
 
 
+@pytest.mark.parametrize("code", CODES)
+def test_a_page_has_each_section_once(code: str) -> None:
+    headings = re.findall(r"^## .*$", (PAGES / f"{code}.md").read_text(), re.MULTILINE)
+    assert len(headings) == len(set(headings))
+
+
 def test_the_index_and_the_pages_name_every_rule_and_no_other() -> None:
     same_or_refresh(PAGES / "README.md", index(all_rules().values()))
     assert {file.stem for file in PAGES.glob("CW*.md")} == set(CODES)

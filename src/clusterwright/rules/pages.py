@@ -90,7 +90,7 @@ def _ignoring(rule: LintRule) -> str:
             f" `# clusterwright: ignore[{rule.code}]`."
         )
     if rule.severity == Severity.NOTE:
-        return "It stands with every result that it bears on, and stops nothing."
+        return "Never: the note accompanies each result that it affects, and stops no command."
     return "Never: without the fix nothing that depends on this value can be checked or deployed."
 
 
