@@ -85,5 +85,5 @@ FILES = ProofCheck(
     intent=frozenset(),
     applies=lambda tree: tree.rendering is not None or tree.is_read_back,
     check=_check,
-    spec_only="which files there should be",
+    spec_only="the files of each device",
 )

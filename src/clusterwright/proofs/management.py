@@ -38,7 +38,7 @@ _SENTENCES = {
     LOGS: "does not send its log to {}",
     LOGINS: "does not use {} for logins",
 }
-_SPEC_ONLY = "which operators, servers and monitoring there should be"
+_SPEC_ONLY = "the planned operators, servers and monitoring"
 _UNCHECKED = "not checked on switches: accounting, time-outs, locks, values of secrets."
 
 

@@ -166,5 +166,5 @@ NODE_LOGINS = ProofCheck(
     intent=frozenset({"installed_by_others", "logins"}),
     applies=lambda tree: bool(_nodes(tree)),
     check=_check,
-    spec_only="which accounts, keys and rights there ought to be",
+    spec_only="the planned accounts, keys and rights",
 )

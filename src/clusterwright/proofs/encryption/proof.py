@@ -364,5 +364,5 @@ ENCRYPTION = ProofCheck(
     intent=frozenset({"encrypted_links", "in_clear", "protections", "tls_files"}),
     applies=applies,
     check=run,
-    spec_only="which links must be encrypted, and which protection each mount is to have",
+    spec_only="the links to encrypt, and the protection of each mount",
 )

@@ -194,7 +194,7 @@ ETHERNET_BISECTION = ProofCheck(
     intent=NETWORK_INTENT | {"ratios", "switch_ratios"},
     applies=has_network,
     check=_run,
-    spec_only="which oversubscription is promised",
+    spec_only="the permitted oversubscription",
     concerns=has_uplinks,
     uncheckable=without_cables,
 )

@@ -204,6 +204,6 @@ HASHING = ProofCheck(
     intent=NETWORK_INTENT,
     applies=_applies,
     check=_run,
-    spec_only="whether the fabric is RoCE, whose hash takes in queue pairs",
+    spec_only="whether the fabric is RoCE, which needs queue pairs in the hash",
     concerns=has_uplinks,
 )

@@ -302,6 +302,6 @@ REACHABILITY = ProofCheck(
     intent=NETWORK_INTENT | {"isolation", "joined", "stopped", "unplugged"},
     applies=has_network,
     check=_run,
-    spec_only="which devices are drained or out of service, which pieces are planes, and whether all devices exist",
+    spec_only="devices that are drained or out of service, declared planes, and whether all devices exist",
     uncheckable=without_cables,
 )

@@ -332,7 +332,7 @@ SESSIONS = ProofCheck(
     intent=NETWORK_INTENT,
     applies=has_network,
     check=_run,
-    spec_only="whether sessions, timers and authentication are the configured ones",
+    spec_only="whether sessions, timers and authentication are those of the spec",
     concerns=has_uplinks,
     uncheckable=without_cables,
 )

@@ -351,7 +351,7 @@ VALLEYS = ProofCheck(
     intent=NETWORK_INTENT,
     applies=has_network,
     check=_run,
-    spec_only="which tier is lowest: it is taken to be the one with most hosts",
+    spec_only="the lowest tier; the tier with most hosts is assumed",
     concerns=has_uplinks,
     uncheckable=without_cables,
 )

@@ -154,5 +154,5 @@ BISECTION = ProofCheck(
     intent=SUBNET_INTENT | {"idle", "shares", "subnet_fabrics"},
     applies=has_subnet,
     check=_run,
-    spec_only="which share of the bandwidth is promised: all cuts of a kind must have the same",
+    spec_only="the required share of bandwidth; all cuts of a kind must be equal",
 )

@@ -112,5 +112,5 @@ CABLING = ProofCheck(
     intent=SUBNET_INTENT | {"endpoints"},
     applies=has_subnet,
     check=_run,
-    spec_only="whether adapters are cabled where the plan has them",
+    spec_only="whether adapters are cabled to their planned ports",
 )

@@ -230,5 +230,5 @@ IPOIB_CHECK = ProofCheck(
     intent=frozenset({"ipoib", "lnet"}),
     applies=lambda tree: bool(_devices(tree)),
     check=_run,
-    spec_only="whether interfaces and addresses are those of the spec; name the spec for that",
+    spec_only="whether interfaces and addresses are those of the spec",
 )

@@ -337,5 +337,5 @@ MANAGERS = ProofCheck(
     intent=SUBNET_INTENT | {"endpoints", "managers", "open_default", "partitions"},
     applies=has_subnet,
     check=_run,
-    spec_only="whether options, lists and names are those of the spec; name the spec for that",
+    spec_only="whether options, lists and names are those of the spec",
 )

@@ -176,5 +176,5 @@ IB_NCCL = ProofCheck(
     intent=frozenset({"library_environments", "nccl_on_infiniband"}),
     applies=_applies,
     check=_run,
-    spec_only="which adapters, partition and service level NCCL is to use",
+    spec_only="the adapters, partition and service level for NCCL",
 )

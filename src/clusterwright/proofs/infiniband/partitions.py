@@ -220,5 +220,5 @@ PARTITIONS = ProofCheck(
     intent=SUBNET_INTENT | {"endpoints", "open_default", "partitions"},
     applies=has_subnet,
     check=_run,
-    spec_only="whether members are those of the zones; name the spec for that",
+    spec_only="whether members are those of the zones",
 )

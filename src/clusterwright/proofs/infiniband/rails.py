@@ -147,5 +147,5 @@ RAIL_PURITY = ProofCheck(
     intent=SUBNET_INTENT | {"railed", "subnet_fabrics"},
     applies=has_subnet,
     check=_run,
-    spec_only="whether the fabric is to be joined by rail: it is taken so where most leaves serve one rail",
+    spec_only="whether leaves are joined by rail; assumed if most leaves serve one rail",
 )

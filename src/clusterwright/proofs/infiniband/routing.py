@@ -236,5 +236,5 @@ UP_DOWN = ProofCheck(
     intent=SUBNET_INTENT | {"drained", "drained_chips", "endpoints"},
     applies=has_subnet,
     check=_run,
-    spec_only="whether paths lead through drained switches, and whether the routing engine is the configured one",
+    spec_only="whether paths lead through drained switches, and whether the routing engine is that of the spec",
 )

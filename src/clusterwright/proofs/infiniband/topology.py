@@ -86,5 +86,5 @@ SUBNET_TOPOLOGY = ProofCheck(
     intent=frozenset({"ib_cables", "subnets"}),
     applies=lambda tree: any(path.startswith(FOLDER) for path in tree.paths),
     check=_run,
-    spec_only="which cables are planned",
+    spec_only="the planned cables",
 )

@@ -350,8 +350,8 @@ ISOLATION = ProofCheck(
     intent=NETWORK_INTENT | PARTITION_INTENT | {"isolation", "stopped", "unplugged"},
     applies=_has_filters,
     check=_check,
-    spec_only="what passes, since a folder cannot vouch for its own matrix of zones and flows; routes, missing "
-    "filters, rules that match nothing and rules that others hide were checked. Name the spec to compare what passes",
+    spec_only="permitted traffic, because a directory has no matrix of zones and flows; routes, missing filters, "
+    "rules without matches and hidden rules were checked. Pass --spec to check the traffic",
     readings=switches_read,
     standing_alone=frozenset({RUNNING, LOADING}),
 )

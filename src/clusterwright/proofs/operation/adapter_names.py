@@ -126,6 +126,6 @@ ADAPTER_NAMES = ProofCheck(
     intent=frozenset({"adapter_names"}),
     applies=_applies,
     check=_check,
-    spec_only="which card is which adapter",
+    spec_only="the card of each planned adapter",
     compared=_COMPARED,
 )

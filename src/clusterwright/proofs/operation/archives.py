@@ -246,7 +246,7 @@ BOOT_ARCHIVES = ProofCheck(
     intent=frozenset({"boot"}),
     applies=lambda tree: bool(tree.below((IMAGES, NODES))),
     check=_check,
-    spec_only="which image a machine boots",
+    spec_only="the image of each machine",
     compared=_COMPARED,
     folder_kinds=frozenset({"boot-archives"}) | _COMPARED,
 )

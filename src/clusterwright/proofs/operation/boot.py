@@ -223,5 +223,5 @@ NETWORK_BOOT = ProofCheck(
     intent=frozenset({"boot"}),
     applies=_applies,
     check=_check,
-    spec_only="which machines, addresses, images and servers there ought to be",
+    spec_only="the planned machines, addresses, images and servers",
 )

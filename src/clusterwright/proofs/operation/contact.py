@@ -205,5 +205,5 @@ FIRST_CONTACT = ProofCheck(
     intent=frozenset({"contact"}),
     applies=_applies,
     check=_check,
-    spec_only="which devices, addresses and accounts there ought to be",
+    spec_only="the planned devices, addresses and accounts",
 )

@@ -99,6 +99,6 @@ CREDENTIALS = ProofCheck(
     intent=frozenset({"credentials"}),
     applies=_applies,
     check=_check,
-    spec_only="which files nodes read",
+    spec_only="the files that nodes read",
     compared=_COMPARED,
 )

@@ -33,7 +33,7 @@ _NUMBERS = {"tcp": TCP, "udp": UDP}
 _PORTS = {NAMES: (UDP, 53), TIME: (UDP, 123), LOGS: (UDP, 514)}
 """RFC 1035, RFC 5905 and RFC 5426."""
 _SERVICE_PORTS = {SSH: (TCP, 22), EAPI: (TCP, 443), SNMP: (UDP, 161)}
-_SPEC_ONLY = "where switches, servers and monitoring are"
+_SPEC_ONLY = "the addresses of switches, servers and monitoring"
 _Asked = dict[tuple[str, str, int, int], set[int]]
 """Source addresses as numbers, by fabric, kind of server, IP version and server."""
 

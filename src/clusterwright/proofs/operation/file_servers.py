@@ -95,5 +95,5 @@ FILE_SERVERS = ProofCheck(
     does_without=frozenset({"node-network"}),
     applies=lambda tree: bool(_servers(tree)),
     check=_check,
-    spec_only="which servers outside of the spec there are",
+    spec_only="the file servers outside the spec",
 )

@@ -215,5 +215,5 @@ KUEUE = ProofCheck(
     intent=frozenset({"kueues"}),
     applies=_applies,
     check=_check,
-    spec_only="which levels, flavours and places there ought to be",
+    spec_only="the planned levels, flavours and places",
 )

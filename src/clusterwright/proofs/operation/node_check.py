@@ -326,6 +326,6 @@ NODE_CHECK = ProofCheck(
     intent=frozenset({"node_checks"}),
     applies=_applies,
     check=_check,
-    spec_only="which parts, adapters and limits there ought to be",
+    spec_only="the planned parts, adapters and limits",
     compared=_COMPARED,
 )

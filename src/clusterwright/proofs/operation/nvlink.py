@@ -177,5 +177,5 @@ NVLINK_DOMAINS = ProofCheck(
     intent=frozenset({"nvlink_domains"}),
     applies=_applies,
     check=_check,
-    spec_only="which nodes share switch trays",
+    spec_only="the nodes that share switch trays",
 )

@@ -327,5 +327,5 @@ SLURM_NODES = ProofCheck(
     intent=frozenset({"slurms"}),
     applies=_applies,
     check=_check,
-    spec_only="which nodes, GPUs, partitions and controllers there ought to be",
+    spec_only="the planned nodes, GPUs, partitions and controllers",
 )

@@ -91,5 +91,5 @@ ISOLATION_WATCH = ProofCheck(
     intent=frozenset({"node_checks", "own_prefixes"}),
     applies=_applies,
     check=_check,
-    spec_only="which nodes there ought to be",
+    spec_only="the planned nodes",
 )
