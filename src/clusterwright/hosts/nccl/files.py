@@ -72,29 +72,31 @@ def settings_by_node(plan: Plan) -> dict[tuple[Setting, ...], str]:
     for device in plan.devices:
         nccl = plan.spec.nccl(device.node_group)
         if nccl is not None and applies(plan, device):
-            by_settings.setdefault(
-                settings(plan, device.node_group, wiring_of(kind_of(plan, device), nccl)), device.name
-            )
+            wiring = wiring_of(kind_of(plan, device), nccl)
+            by_settings.setdefault(settings(plan, device.node_group, wiring), device.name)
     return by_settings
 
 
 def tuner_line(row: TunerRow) -> str:
     """A line of the example tuner's table; -1 stands for any number."""
-    numbers = (-1 if number is None else number for number in (row.channels, row.nodes, row.ranks))
-    fields = (row.collective, row.min_bytes, row.max_bytes, row.algorithm, row.protocol, *numbers)
-    return ",".join(str(field) for field in fields)
+    fields = (row.collective, row.min_bytes, row.max_bytes, row.algorithm, row.protocol)
+    counts = (row.channels, row.nodes, row.ranks)
+    return ",".join([*map(str, fields), *map(_any_or_number, counts)])
+
+
+def _any_or_number(number: int | None) -> str:
+    return "-1" if number is None else str(number)
 
 
 def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tuple[SharedFile, ...]:
     nccl = plan.spec.nccl(node_group)
     if nccl is None:
         return ()
-    every = settings(plan, node_group, wiring)
-    has_partition = any(setting.at_start for setting in every)
-    conf = template("nccl/nccl.conf.j2").render(
-        version=nccl.version,
-        variables=[setting for setting in every if not setting.environment and not setting.at_start],
-    )
+    node_settings = settings(plan, node_group, wiring)
+    has_partition = any(setting.at_start for setting in node_settings)
+    of_nccl = [setting for setting in node_settings if not setting.environment]
+    variables = [setting for setting in of_nccl if not setting.at_start]
+    conf = template("nccl/nccl.conf.j2").render(version=nccl.version, variables=variables)
     path = PARTS_OF_CONF if has_partition else NCCL_CONF
     files = [(path.removeprefix("/"), conf.encode(), 0o644)]
     units = []
@@ -107,7 +109,9 @@ def _files(plan: Plan, node_group: str, model: str, wiring: NcclCabling) -> tupl
     if nccl.tuner is not None:
         table = template("nccl/tuner.csv.j2").render(lines=[tuner_line(row) for row in nccl.tuner.rows])
         files.append((TUNER_TABLE.removeprefix("/"), table.encode(), 0o644))
-    topology_files = list(_topology_files(plan, model, nccl)) if has_topology(plan, node_group) else []
+    topology_files: list[SharedFile] = []
+    if has_topology(plan, node_group):
+        topology_files += _topology_files(plan, model, nccl)
     if topology_files:
         files += topology_files
         units.append(_TOPOLOGY_UNIT)
@@ -135,12 +139,12 @@ def _partition_files(plan: Plan, node_group: str, wiring: NcclCabling) -> Iterat
 
 def _job_files(plan: Plan, nccl: NcclProfile, node_group: str, image: Image) -> Iterator[File]:
     """The environment of shells, of Slurm's tasks and of containers, and the node's files inside containers."""
-    every = job_environment(plan, node_group)
-    fixed = [setting for setting in every if not setting.file_of_job]
+    environment = job_environment(plan, node_group)
+    fixed = [setting for setting in environment if not setting.file_of_job]
     folder = nccl.flight_recorder.folder if nccl.flight_recorder is not None else ""
     words = {"fixed": fixed, "paths": job_paths(plan, node_group), "folder": folder}
-    if every:
-        of_job = [(setting.name, setting.file_of_job) for setting in every if setting.file_of_job]
+    if environment:
+        of_job = [(setting.name, setting.file_of_job) for setting in environment if setting.file_of_job]
         yield SCRIPT, template("nccl/environment.sh.j2").render(pytorch=nccl.pytorch or "", **words), 0o644
         task = template("nccl/task-environment.sh.j2").render(of_job=of_job, **words)
         yield TASK_ENVIRONMENT.removeprefix("/"), task, 0o755
@@ -151,7 +155,7 @@ def _job_files(plan: Plan, nccl: NcclProfile, node_group: str, image: Image) -> 
         yield _CONTAINERS, template("nccl/containers.conf.j2").render(**words), 0o644
 
 
-def _topology_files(plan: Plan, model: str, nccl: NcclProfile) -> Iterator[tuple[str, bytes, int]]:
+def _topology_files(plan: Plan, model: str, nccl: NcclProfile) -> Iterator[SharedFile]:
     """The model's topology, and the unit to enable it only on a machine with all of its devices."""
     view = topology(plan.spec.catalogue[model], plan.spec.fabric(nccl.fabric))
     if view is None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import chain
+from operator import itemgetter
 
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.models import HardwareModel, Nic, Pcie
@@ -77,13 +78,19 @@ def topology(model: HardwareModel, fabric: Fabric | None) -> SystemView | None:
     served_nics = chain.from_iterable(group.nics for group in model.nic_groups if group.name in served)
     nics = [nic for nic in served_nics if nic.pci is not None]
     nic_class = INFINIBAND_CLASS if fabric.technology == "infiniband" else ETHERNET_CLASS
-    below: dict[tuple[int, int], list[PciView]] = {}
+    devices_by_switch: dict[tuple[int, int], list[PciView]] = {}
     for number, nic in enumerate(nics):
-        switch = (number if nic.gpu is None else nic.gpu) // layout.gpus_per_switch
-        below.setdefault((nic.numa or 0, switch), []).extend(_devices(layout, model.nvlinks, nic, nic_class))
-    by_numa: dict[int, list[BridgeView]] = {}
-    for (numa, switch), devices in below.items():
-        by_numa.setdefault(numa, []).append(BridgeView(f"ffff:ff:{switch + 1:02x}.0", tuple(devices)))
+        gpu = number if nic.gpu is None else nic.gpu
+        place = nic.numa or 0, gpu // layout.gpus_per_switch
+        devices_by_switch.setdefault(place, []).extend(_devices(layout, model.nvlinks, nic, nic_class))
+    bridges_by_numa: dict[int, list[BridgeView]] = {}
+    for (numa, switch), devices in devices_by_switch.items():
+        bridge = BridgeView(busid=f"ffff:ff:{switch + 1:02x}.0", devices=tuple(devices))
+        bridges_by_numa.setdefault(numa, []).append(bridge)
+    cpus = []
+    for numa, bridges in sorted(bridges_by_numa.items(), key=itemgetter(0)):
+        affinity = cpu_mask(layout.numa_cpus[numa], _threads(layout))
+        cpus.append(CpuView(numaid=numa, affinity=affinity, bridges=tuple(bridges)))
     return SystemView(
         model=model.name,
         arch=layout.cpu.arch,
@@ -95,17 +102,15 @@ def topology(model: HardwareModel, fabric: Fabric | None) -> SystemView | None:
         nvlink_class=NVLINK_SWITCH_CLASS,
         link_speed=f"{layout.link_speed_gts:.1f} GT/s PCIe",
         link_width=layout.link_width,
-        cpus=tuple(
-            CpuView(numa, cpu_mask(layout.numa_cpus[numa], _threads(layout)), tuple(bridges))
-            for numa, bridges in sorted(by_numa.items())
-        ),
+        cpus=tuple(cpus),
     )
 
 
 def addresses_of(system: SystemView) -> tuple[str, ...]:
     """The required PCI addresses of a machine of this model, GPUs and adapters, in order of the file."""
     bridges = chain.from_iterable(cpu.bridges for cpu in system.cpus)
-    return tuple(device.busid for device in chain.from_iterable(bridge.devices for bridge in bridges))
+    devices = chain.from_iterable(bridge.devices for bridge in bridges)
+    return tuple(device.busid for device in devices)
 
 
 def cpu_mask(ranges: str, threads: int) -> str:
@@ -130,5 +135,9 @@ def _threads(layout: Pcie) -> int:
 
 
 def _devices(layout: Pcie, nvlinks: int, nic: Nic, nic_class: str) -> list[PciView]:
-    devices_found = [PciView(layout.gpus[nic.gpu], GPU_CLASS, nvlinks)] if nic.gpu is not None else []
-    return [*devices_found, PciView(nic.pci or "", nic_class)]
+    """A NIC, after its GPU if it has one."""
+    devices = []
+    if nic.gpu is not None:
+        devices.append(PciView(busid=layout.gpus[nic.gpu], pci_class=GPU_CLASS, nvlinks=nvlinks))
+    devices.append(PciView(busid=nic.pci or "", pci_class=nic_class))
+    return devices

@@ -18,7 +18,7 @@ from clusterwright.hosts.image.definition import boot_digest_of
 from clusterwright.hosts.linux.effects import LIMITS_FILE
 from clusterwright.hosts.linux.writer.mounts import mounted
 from clusterwright.hosts.linux.writer.nftables import RUNNING_PATH, running_digest
-from clusterwright.hosts.linux.writer.qos import is_lossless, nic_priorities
+from clusterwright.hosts.linux.writer.qos import is_lossless, nic_priorities, pfc_vector
 from clusterwright.hosts.linux.writer.system import (
     boot_services,
     kernel_command_line,
@@ -35,16 +35,15 @@ from clusterwright.intent.node_nics import HostNic, is_managed, nics_of
 from clusterwright.intent.partitions import nccl_partition
 from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.traffic_classes import (
-    NUMBERS,
     data_class_of,
     has_several_classes,
     lossless_numbers,
     marked_numbers,
     traffic_class_byte,
 )
-from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.model import Device, Plan, fabric_of
 from clusterwright.spec.distribution import family_of
-from clusterwright.spec.fabric import Bond
+from clusterwright.spec.fabric import Bond, Fabric
 from clusterwright.spec.hardware.accelerators import (
     BY_SWITCH_TRAYS,
     fabric_manager_of,
@@ -123,7 +122,10 @@ def _program(plan: Plan, image_name: str) -> tuple[SharedFile, ...]:
 
 
 def _service(health: Health, checks: Sequence[ImageCheck]) -> bytes:
-    """All questions are put at once: the slowest decides, and a busy machine takes as long again to judge."""
+    """The unit of the check; its time limit is twice that of the slowest query, for busy machines.
+
+    All queries run at once.
+    """
     slowest_s = max([health.patience_s, *(check.timeout_s for check in checks)])
     longest_s = max(_USUAL_S, ceil(2 * slowest_s))
     return template("health/node-health.service.j2").render(longest_s=longest_s).encode()
@@ -136,85 +138,125 @@ def _timer(health: Health, purpose: str) -> bytes:
 
 def _own(plan: Plan, device: Device) -> dict[str, Any]:
     """Expectations of a single node: its name, addresses as GIDs, its mounts' servers, its packet filter."""
-    return {
-        "node": device.name,
-        "own_nics": {nic.interface: gid for nic in nics_of(plan, device) if (gid := _gid(nic))},
-        "mounts": [
-            # The kernel names the version that an NFS mount of any version came to.
-            {"where": where, "what": what, "types": [kind, "nfs4"] if kind == "nfs" else [kind]}
-            for where, what, kind in mounted(plan, device)
-        ],
-        **_filter(plan, device),
-    }
+    own_nics = {}
+    for nic in nics_of(plan, device):
+        gid = _gid(nic)
+        if gid:
+            own_nics[nic.interface] = gid
+    mounts = []
+    for where, what, kind in mounted(plan, device):
+        # The kernel shows the negotiated version of a mount of type nfs.
+        types = [kind, "nfs4"] if kind == "nfs" else [kind]
+        mounts.append({"where": where, "what": what, "types": types})
+    return {"node": device.name, "own_nics": own_nics, "mounts": mounts, **_filter(plan, device)}
 
 
 def _filter(plan: Plan, device: Device) -> dict[str, Any]:
-    """The packet filter, if it is ours; ``alone`` unless other programs have tables beside it."""
+    """The packet filter, if the image owns it; not ``alone`` if other programs have tables beside it."""
     image = plan.spec.image(device.image or "")
     if image is None or not image.owns(FILTER):
         return {}
-    alone = {} if not image.is_existing else {"alone": False}
-    return {"filter": {"path": f"/{RUNNING_PATH}", "sha256": running_digest(plan, kind_of(plan, device)), **alone}}
+    expected: dict[str, Any] = {"path": f"/{RUNNING_PATH}", "sha256": running_digest(plan, kind_of(plan, device))}
+    if image.is_existing:
+        expected["alone"] = False
+    return {"filter": expected}
 
 
 def _gid(nic: HostNic) -> dict[str, str]:
     """The kernel's GID for a RoCE adapter's address: an IPv4 address mapped into IPv6."""
     if nic.fabric.technology != "roce" or nic.rdma_device is None or nic.address is None:
         return {}
-    digits = f"{nic.address | (0xFFFF << 32 if nic.version == 4 else 0):032x}"
-    return {"gid": ":".join(digits[start : start + 4] for start in range(0, 32, 4)), "gid_type": _ROCE_V2}
+    address = nic.address
+    if nic.version == 4:
+        address |= 0xFFFF << 32
+    digits = f"{address:032x}"
+    groups = [digits[start : start + 4] for start in range(0, 32, 4)]
+    return {"gid": ":".join(groups), "gid_type": _ROCE_V2}
 
 
 def _expectations(plan: Plan, kind: NodeKind) -> bytes:
     image = plan.spec.image(kind.image)
     if image is None:
         return b""
-    boot_digest = boot_digest_of(plan, image.name)
-    model, kernel = kind.model, shape_of(kind)
-    hardware = plan.spec.catalogue[model]
+    hardware = plan.spec.catalogue[kind.model]
+    has_gpus = hardware.gpus is not None
     document = {
         "gpus": _gpus(plan, image, kind),
         "bmc": {"oldest_s": _MISSED_LOOKS * image.health.interval_s} if hardware.management else None,
         "memory_gib": hardware.host.memory_gb if hardware.host is not None else None,
         **_parts(hardware),
-        "pcie": {"speed_gts": hardware.pcie.link_speed_gts, "width": hardware.pcie.link_width}
-        if hardware.pcie is not None
-        else None,
-        "nics": _nics(plan, model, kind.nics),
-        "lossless": {name: _lossless(plan, name, kind.node_group) for name, _ in kernel if is_lossless(plan, name)},
-        "kernel": {
-            "parameters": kernel_command_line(image),
-            "modules": [module.replace("-", "_") for module in image.modules],
-            "hugepages": [{"kib": _PAGE_KIB[image.hugepages.size], "count": image.hugepages.count}]
-            if image.hugepages is not None
-            else [],
-            "settings": kernel_settings_of(plan, image, kernel),
-        },
-        "drivers": _driver_versions(image, has_gpus=plan.spec.catalogue[model].gpus is not None),
-        "firmware": {
-            "adapters": [firmware.version for firmware in image.firmware if firmware.device.startswith("ConnectX")],
-            "bios": next((firmware.version for firmware in image.firmware if firmware.device == "BIOS"), None),
-        },
-        "direct_paths": has_direct_paths(plan, image.name) and plan.spec.catalogue[model].gpus is not None,
+        "pcie": _pcie(hardware),
+        "nics": _nics(plan, kind.model, kind.nics),
+        "lossless": _lossless_fabrics(plan, kind),
+        "kernel": _kernel(plan, image, kind),
+        "drivers": _driver_versions(image, has_gpus=has_gpus),
+        "firmware": _firmware(image),
+        "direct_paths": has_direct_paths(plan, image.name) and has_gpus,
         "time": _clock(plan, image),
         **_partition(plan, kind),
-        "units": [
-            *boot_services(plan, image, kind.node_group, kernel),
-            *(kind.slurm_units if image.owns(SLURM) else ()),
-        ],
-        **(_default_routes(plan, kind) if image.owns(NETWORK) else {"owns_routes": False}),
-        "image": {"name": image.name, "boot_digest": boot_digest} if boot_digest is not None else None,
-        "commands": [
-            {"name": check.name, "run": check.run, "timeout_s": check.timeout_s} for check in image.own_checks
-        ],
+        "units": _units(plan, image, kind),
+        **_default_routes(plan, image, kind),
+        "image": _image(plan, image),
+        "commands": [_command(check) for check in image.own_checks],
         "limits": _limits(image.health),
         "left_out": sorted(image.health.leave_out),
     }
     return dump_lines(document, 2)
 
 
+def _pcie(hardware: HardwareModel) -> dict[str, Any] | None:
+    """Speed and width of the links of GPUs and adapters."""
+    if hardware.pcie is None:
+        return None
+    return {"speed_gts": hardware.pcie.link_speed_gts, "width": hardware.pcie.link_width}
+
+
+def _lossless_fabrics(plan: Plan, kind: NodeKind) -> dict[str, Any]:
+    names = [name for name in kind.by_fabric() if is_lossless(plan, name)]
+    return {name: _lossless(plan, name, kind.node_group) for name in names}
+
+
+def _kernel(plan: Plan, image: Image, kind: NodeKind) -> dict[str, Any]:
+    hugepages = []
+    if image.hugepages is not None:
+        hugepages.append({"kib": _PAGE_KIB[image.hugepages.size], "count": image.hugepages.count})
+    return {
+        "parameters": kernel_command_line(image),
+        "modules": [module.replace("-", "_") for module in image.modules],
+        "hugepages": hugepages,
+        "settings": kernel_settings_of(plan, image, shape_of(kind)),
+    }
+
+
+def _firmware(image: Image) -> dict[str, Any]:
+    """Versions of the adapters' firmware, and of the first BIOS in the image."""
+    bios = [firmware.version for firmware in image.firmware if firmware.device == "BIOS"]
+    return {
+        "adapters": [firmware.version for firmware in image.firmware if firmware.device.startswith("ConnectX")],
+        "bios": bios[0] if bios else None,
+    }
+
+
+def _units(plan: Plan, image: Image, kind: NodeKind) -> list[str]:
+    """The units that have to run."""
+    units = boot_services(plan, image, kind.node_group, shape_of(kind))
+    return [*units, *kind.slurm_units] if image.owns(SLURM) else [*units]
+
+
+def _image(plan: Plan, image: Image) -> dict[str, str] | None:
+    """The image that the node has to be booted with."""
+    boot_digest = boot_digest_of(plan, image.name)
+    if boot_digest is None:
+        return None
+    return {"name": image.name, "boot_digest": boot_digest}
+
+
+def _command(check: ImageCheck) -> dict[str, Any]:
+    return {"name": check.name, "run": check.run, "timeout_s": check.timeout_s}
+
+
 def _parts(hardware: HardwareModel) -> dict[str, Any]:
-    """How many of its parts a machine has to have, as far as the catalogue counts them."""
+    """The numbers of a machine's parts in the catalogue."""
     counts = asdict(hardware.parts) if hardware.parts is not None else {}
     planned = {name: count for name, count in counts.items() if count is not None}
     return {"parts": planned} if planned else {}
@@ -232,19 +274,23 @@ def _partition(plan: Plan, kind: NodeKind) -> dict[str, Any]:
     return {"partition": expected}
 
 
-def _default_routes(plan: Plan, kind: NodeKind) -> dict[str, Any]:
-    """The interfaces with a default route for a flow to the internet; without them there may be none."""
+def _default_routes(plan: Plan, image: Image, kind: NodeKind) -> dict[str, Any]:
+    """The interfaces with a default route for a flow to the internet; no other default route may exist.
+
+    On a node whose routes belong to another program, the check looks at none.
+    """
+    if not image.owns(NETWORK):
+        return {"owns_routes": False}
     fabrics = {fabric.name for fabric in internet_fabrics(plan.spec, kind.node_group)}
-    routes = [
-        {"interface": nic.interface, "version": nic.version}
-        for nic in kind.nics
-        if nic.version and nic.fabric in fabrics
-    ]
-    return {"default_routes": sorted(routes, key=lambda route: str(route["interface"]))} if routes else {}
+    nics = [nic for nic in kind.nics if nic.version and nic.fabric in fabrics]
+    if not nics:
+        return {}
+    nics.sort(key=lambda nic: nic.interface)
+    return {"default_routes": [{"interface": nic.interface, "version": nic.version} for nic in nics]}
 
 
 def _clock(plan: Plan, image: Image) -> str | None:
-    """Program to ask about the clock: the kernel's flag on a system with its time service chosen by others."""
+    """The source of the clock's state: the time service, or the kernel's flag on an existing system."""
     if not plan.spec.site.ntp:
         return None
     if image.is_existing:
@@ -270,7 +316,6 @@ def _limits(health: Health) -> dict[str, float]:
 def _gpus(plan: Plan, image: Image, kind: NodeKind) -> dict[str, Any] | None:
     hardware = plan.spec.catalogue[kind.model]
     group = plan.spec.node_group(kind.node_group)
-    shares_nvlink = group is not None and memory_exchange(group, image) is not None
     if hardware.gpus is None:
         return None
     pcie = hardware.pcie
@@ -278,7 +323,7 @@ def _gpus(plan: Plan, image: Image, kind: NodeKind) -> dict[str, Any] | None:
     vendor = gpu_vendor(hardware, image)
     if vendor is None or vendor.node_check is None:
         return None
-    return {
+    expected = {
         "asked_by": vendor.node_check,
         "count": hardware.gpus.count,
         "model": hardware.gpus.model,
@@ -286,14 +331,15 @@ def _gpus(plan: Plan, image: Image, kind: NodeKind) -> dict[str, Any] | None:
         "memory_gb": hardware.gpus.memory_gb,
         "pci": list(pcie.gpus) if pcie is not None else [],
         "nvlinks": hardware.nvlinks,
-        # The GPUs of superchips hang on their processors by NVLink-C2C, not by PCIe.
+        # The GPUs of superchips are connected to their processors by NVLink-C2C, not by PCIe.
         "has_pcie_width": fabric_manager_of(hardware) != BY_SWITCH_TRAYS,
         "has_fabric_state": knows_fabric_state(hardware),
         "driver": driver.version if driver is not None else None,
         "fatal_xids": list(vendor.fatal_xids),
-        # Only where there is one, so that files of other nodes stay as they are.
-        **({"shares_nvlink": True} if shares_nvlink else {}),
     }
+    if group is not None and memory_exchange(group, image) is not None:
+        expected["shares_nvlink"] = True
+    return expected
 
 
 def _nics(plan: Plan, model: str, nics: Sequence[KindNic]) -> list[dict[str, Any]]:
@@ -305,28 +351,32 @@ def _nics(plan: Plan, model: str, nics: Sequence[KindNic]) -> list[dict[str, Any
 
 
 def _nic(plan: Plan, model: str, nic: KindNic, bond: Bond | None) -> dict[str, Any]:
-    fabric = plan.spec.fabric(nic.fabric)
+    fabric = fabric_of(plan, nic.fabric)
     groups = plan.spec.catalogue[model].nic_groups
     group = next(group for group in groups if any(item.interface == nic.interface for item in group.nics))
-    technology = fabric.technology if fabric is not None else "ethernet"
-    mtu = fabric.mtu if fabric is not None else 0
-    if technology == "roce":
-        rdma_mtu = next(
-            (rdma_mtu_bytes for rdma_mtu_bytes in _RDMA_MTUS if rdma_mtu_bytes <= mtu - _ROCE_HEADER_BYTES), None
-        )
-    else:
-        rdma_mtu = mtu if technology == "infiniband" else None
-    return {
+    expected = {
         "interface": nic.interface,
         "rdma": nic.rdma_device,
         "pci": nic.pci,
         "fabric": nic.fabric,
-        "link": technology,
+        "link": fabric.technology,
         "rate_gbps": group.speed_gbps,
-        "mtu": mtu if technology != "infiniband" and nic.version else None,
-        "rdma_mtu": rdma_mtu if nic.rdma_device is not None else None,
-        **({} if bond is None else {"bond": bond.interface}),
+        "mtu": fabric.mtu if fabric.technology != "infiniband" and nic.version else None,
+        "rdma_mtu": _rdma_mtu(fabric) if nic.rdma_device is not None else None,
     }
+    if bond is not None:
+        expected["bond"] = bond.interface
+    return expected
+
+
+def _rdma_mtu(fabric: Fabric) -> int | None:
+    """The MTU of RDMA connections over a fabric; None on plain Ethernet, and for an MTU too small for RoCE."""
+    if fabric.technology == "infiniband":
+        return fabric.mtu
+    if fabric.technology != "roce":
+        return None
+    fitting = [mtu for mtu in _RDMA_MTUS if mtu <= fabric.mtu - _ROCE_HEADER_BYTES]
+    return max(fitting, default=None)
 
 
 def _lossless(plan: Plan, name: str, node_group: str) -> dict[str, Any]:
@@ -338,10 +388,12 @@ def _lossless(plan: Plan, name: str, node_group: str) -> dict[str, Any]:
         by_priority.setdefault(str(priority), []).append(dscp)
     lossless, marked = lossless_numbers(fabric), marked_numbers(fabric)
     data = data_class_of(plan, fabric, node_group)
-    forced = data is not None and bool(data.dscp) and not has_several_classes(plan, fabric, node_group)
+    traffic_class = None
+    if data is not None and data.dscp and not has_several_classes(plan, fabric, node_group):
+        traffic_class = traffic_class_byte(data.dscp[0])
     return {
-        "pfc": ",".join("1" if priority in lossless else "0" for priority in range(NUMBERS)),
+        "pfc": pfc_vector(fabric),
         "priorities": dict(sorted(by_priority.items())),
         "dcqcn": {str(priority): priority in marked for priority in lossless},
-        "traffic_class": traffic_class_byte(data.dscp[0]) if data is not None and forced else None,
+        "traffic_class": traffic_class,
     }

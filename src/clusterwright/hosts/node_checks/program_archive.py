@@ -25,9 +25,10 @@ def archive_of(package: str) -> bytes:
     """The modules of ``package`` as a zip file, importable under their names."""
     content = BytesIO()
     folder = f"{package.replace('.', '/')}/"
-    modules = {
-        module.name: module.read_bytes() for module in resources.files(package).iterdir() if module.name.endswith(".py")
-    }
+    modules = {}
+    for module in resources.files(package).iterdir():
+        if module.name.endswith(".py"):
+            modules[module.name] = module.read_bytes()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
         # Before 3.13 Python finds a package without an __init__ of its own by its folder's entry alone.
         for parent in (f"{folder.partition('/')[0]}/", folder):

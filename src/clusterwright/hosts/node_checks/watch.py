@@ -24,10 +24,10 @@ PACKAGE = "clusterwright.node_watch"
 _UNITS = "etc/systemd/system"
 _INTERVAL_S = 900
 _DNS, _HTTPS = 53, 443
-# Somebody who always answers, a.root-servers.net (IANA, named.root), and blocks that nobody has (RFC 5737, RFC 3849):
-# an answer from those is a proxy's or a middlebox's.
+# A server that always answers: a.root-servers.net (IANA, named.root).
 _ROOT_SERVER = (("198.41.0.4", _DNS), ("2001:503:ba3e::2:30", _DNS))
-_NOBODY = (("192.0.2.1", _HTTPS), ("2001:db8::1", _HTTPS))
+# Documentation addresses of no host (RFC 5737, RFC 3849): an answer from them is a proxy's or a middlebox's.
+_UNUSED = (("192.0.2.1", _HTTPS), ("2001:db8::1", _HTTPS))
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -44,10 +44,10 @@ WRITER = Writer(KIND, applies, shared=shared)
 
 
 def _probes(plan: Plan) -> tuple[tuple[str, int], ...]:
-    """Addresses outside for nodes to try; none with a flow to the internet from any of them."""
+    """Addresses outside the cluster to try; the root server only without a flow to the internet."""
     if any(internet.is_outward and internet.flow.opens("tcp", _DNS) for internet in internet_flows(plan.spec)):
-        return _NOBODY
-    return (*_ROOT_SERVER, *_NOBODY)
+        return _UNUSED
+    return (*_ROOT_SERVER, *_UNUSED)
 
 
 @per_plan
@@ -57,19 +57,13 @@ def _files(plan: Plan) -> tuple[SharedFile, ...]:
     service = template("watch/isolation-watch.service.j2").render(program=PROGRAM, key=WATCH_KEY)
     timer = template("watch/isolation-watch.timer.j2").render(interval_s=_INTERVAL_S, spread_s=_INTERVAL_S // 10)
     watch = {"cluster": plan.name, "egress": [{"address": address, "port": port} for address, port in _probes(plan)]}
-    return tuple(
-        sorted(
-            [
-                (archive_path(PACKAGE), archive_of(PACKAGE), 0o644),
-                (PROGRAM, program.encode(), 0o755),
-                ("etc/clusterwright/isolation-watch.json", dump_lines(watch, 2), 0o644),
-                (f"{_UNITS}/isolation-watch.service", service.encode(), 0o644),
-                (f"{_UNITS}/isolation-watch.timer", timer.encode(), 0o644),
-                (
-                    f"{_UNITS}/multi-user.target.d/96-isolation-watch.conf",
-                    template("watch/wants.conf.j2").render().encode(),
-                    0o644,
-                ),
-            ]
-        )
-    )
+    wants = template("watch/wants.conf.j2").render()
+    files = [
+        (archive_path(PACKAGE), archive_of(PACKAGE), 0o644),
+        (PROGRAM, program.encode(), 0o755),
+        ("etc/clusterwright/isolation-watch.json", dump_lines(watch, 2), 0o644),
+        (f"{_UNITS}/isolation-watch.service", service.encode(), 0o644),
+        (f"{_UNITS}/isolation-watch.timer", timer.encode(), 0o644),
+        (f"{_UNITS}/multi-user.target.d/96-isolation-watch.conf", wants.encode(), 0o644),
+    ]
+    return tuple(sorted(files))

@@ -91,18 +91,24 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     files = _worker_files(plan, scheduler, kind.node_group, qos, persistence_unit)
     for path, content in (*_waking(scheduler, WORKER_UNITS), *files):
         yield path, content, 0o644
-    vendor = gpu_vendor(plan.spec.catalogue[kind.model], plan.spec.image(kind.image))
-    words = {
-        "held_by": vendor.held_by if vendor is not None else None,
-        "held_on": vendor.held_on.replace("{}", '"$SLURM_JOB_GPUS"') if vendor is not None and vendor.held_on else "",
-        "shared": any(partition.shared for partition in scheduler.partitions if kind.node_group in partition.nodes),
-    }
-    yield EPILOG, template("slurm/epilog.sh.j2").render(**words).encode(), 0o755
+    yield EPILOG, _epilog(plan, scheduler, kind), 0o755
     if has_job_environment(plan, scheduler) and not job_environment(plan, kind.node_group):
         yield TASK_ENVIRONMENT.removeprefix("/"), template("slurm/no-environment.sh.j2").render().encode(), 0o755
 
 
 WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared)
+
+
+def _epilog(plan: Plan, scheduler: Scheduler, kind: NodeKind) -> bytes:
+    """The program that Slurm runs on a node after each job."""
+    vendor = gpu_vendor(plan.spec.catalogue[kind.model], plan.spec.image(kind.image))
+    held_by, held_on = None, ""
+    if vendor is not None:
+        held_by = vendor.held_by
+        held_on = (vendor.held_on or "").replace("{}", '"$SLURM_JOB_GPUS"')
+    partitions = [partition for partition in scheduler.partitions if kind.node_group in partition.nodes]
+    is_shared = any(partition.shared for partition in partitions)
+    return template("slurm/epilog.sh.j2").render(held_by=held_by, held_on=held_on, shared=is_shared).encode()
 
 
 def _login_files(plan: Plan, node_group: str) -> Iterator[SharedFile]:
@@ -128,23 +134,20 @@ def _waking(scheduler: Scheduler, units: tuple[str, ...]) -> Iterator[tuple[str,
     """Units to start a machine's units of Slurm once their key has arrived."""
     has_key = munge_secret(scheduler) is not None
     yield USERS, template("slurm/sysusers.conf.j2").render(number=slurm_number()).encode()
-    wants = template("slurm/wants.conf.j2").render(units=(*units, "munge-key.path") if has_key else units)
-    yield WANTS, wants.encode()
-    if not has_key:
-        return
-    for path, text in _key_units(units):
-        yield path, text.encode()
+    wanted_units = (*units, "munge-key.path") if has_key else units
+    yield WANTS, template("slurm/wants.conf.j2").render(units=wanted_units).encode()
+    if has_key:
+        for path, text in _key_units(units):
+            yield path, text.encode()
 
 
 def _key_units(units: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Drop-ins that make munge and its dependent daemons wait for the key, and start when a deployment brings it."""
     words = {"key": f"/{MUNGE_KEY}", "units": " ".join(units)}
     folder = "etc/systemd/system"
-    what, restart = (
-        "the key that Slurm's daemons know each other by",
-        f"/usr/bin/systemctl --no-block restart {words['units']}",
-    )
-    yield from arrival_units("munge-key", words["key"], BY_DEPLOYMENT, what, (restart,))
+    what = "the key that Slurm's daemons know each other by"
+    restart = f"/usr/bin/systemctl --no-block restart {words['units']}"
+    yield from arrival_units("munge-key", words["key"], says=BY_DEPLOYMENT, what=what, commands=(restart,))
     yield f"{folder}/munge.service.d/90-clusterwright.conf", template("slurm/munge.service.conf.j2").render(**words)
     if "slurmctld.service" in units:
         text = template("slurm/slurmctld.service.conf.j2").render(authentication=AUTHENTICATION, **words)
@@ -152,18 +155,18 @@ def _key_units(units: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _own_state(plan: Plan, scheduler: Scheduler, device: Device) -> str:
-    """The folder of slurmctld's state that a machine makes for itself; "" where it is not its own to make."""
-    alone = is_controller(plan, device) and len(controllers(plan, scheduler)) == 1
-    return scheduler.controllers.state if alone else ""
+    """The folder of slurmctld's state that a machine creates; "" for several controllers, which share one."""
+    is_only_controller = is_controller(plan, device) and len(controllers(plan, scheduler)) == 1
+    return scheduler.controllers.state if is_only_controller else ""
 
 
 def _accounting_files(plan: Plan, scheduler: Scheduler, device: Device) -> Iterator[Artifact]:
-    """Slurmdbd's own file, which has a password in it and must be slurm's: its unit puts it where slurmdbd looks."""
+    """Slurmdbd's file with a password, and its unit, which installs the file for the user slurm."""
     accounting = scheduler.slurm.accounting if scheduler.slurm is not None else None
     if accounting is None:
         return
-    askers = {plan.by_name[name].node_group for name in controllers(plan, scheduler)}
-    address = node_address(plan, device, askers)
+    client_groups = {plan.by_name[name].node_group for name in controllers(plan, scheduler)}
+    address = node_address(plan, device, client_groups)
     text = template("slurm/slurmdbd.conf.j2").render(
         host=device.name, address=address, ipv6=":" in (address or ""), database=accounting.database
     )

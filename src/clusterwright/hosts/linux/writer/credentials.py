@@ -29,22 +29,29 @@ def applies(plan: Plan, device: Device) -> bool:
 
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     """A path unit and its service for every file, and the dependencies on them."""
-    names = []
+    path_units = []
     for credential in credentials_of(plan.spec, kind.node_group):
-        names.append(f"{credential.unit}.path")
-        for path, text in arrival_units(
-            credential.unit, credential.file, _says(plan, credential), credential.file, _commands(credential)
-        ):
+        path_units.append(f"{credential.unit}.path")
+        units = arrival_units(
+            credential.unit,
+            credential.file,
+            says=_says(plan, credential),
+            what=credential.file,
+            commands=_commands(credential),
+        )
+        for path, text in units:
             yield path, text.encode(), 0o644
-    if names:
-        wants = template("node/credential-wants.conf.j2").render(units=names)
+    if path_units:
+        wants = template("node/credential-wants.conf.j2").render(units=path_units)
         yield f"{_UNITS}/multi-user.target.d/97-credentials.conf", wants.encode(), 0o644
 
 
 WRITER = Writer(KIND, applies, shared=shared)
 
 
-def arrival_units(name: str, file: str, says: str, what: str, commands: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def arrival_units(
+    name: str, file: str, *, says: str, what: str, commands: tuple[str, ...]
+) -> Iterator[tuple[str, str]]:
     """Units by path to run ``commands`` when ``file`` arrives or changes; ``what`` names it."""
     yield f"{_UNITS}/{name}.path", template("node/credential.path.j2").render(file=file, says=says, what=what)
     yield f"{_UNITS}/{name}.service", template("node/credential.service.j2").render(what=what, commands=commands)
@@ -54,13 +61,21 @@ def _says(plan: Plan, credential: Credential) -> str:
     by = brought(plan.spec, credential)
     if by is None:
         return "The spec does not say who brings it."
-    return BY_DEPLOYMENT if by.by_site is None else f"The site brings it: {by.by_site}"
+    if by.by_site is not None:
+        return f"The site brings it: {by.by_site}"
+    return BY_DEPLOYMENT
 
 
 def _commands(credential: Credential) -> tuple[str, ...]:
-    """Reset the failure counters of units without the file; existing mounts stay as they are."""
-    restart = " ".join(credential.restart)
-    mounts = (unit_name(place).replace("\\", "\\\\") for place in credential.mountpoints)
-    start = " ".join(dict.fromkeys((*credential.start, *mounts)))
-    again = (f"-{_SYSTEMCTL} reset-failed {restart}", f"{_SYSTEMCTL} --no-block restart {restart}") if restart else ()
-    return (*again, *((f"{_SYSTEMCTL} --no-block start {start}",) if start else ()))
+    """Commands to restart or start the units behind a file; existing mounts stay as they are."""
+    commands = []
+    if credential.restart:
+        units = " ".join(credential.restart)
+        # The units may have failed too often without the file to be started again.
+        commands.append(f"-{_SYSTEMCTL} reset-failed {units}")
+        commands.append(f"{_SYSTEMCTL} --no-block restart {units}")
+    mount_units = [unit_name(mountpoint).replace("\\", "\\\\") for mountpoint in credential.mountpoints]
+    started_units = dict.fromkeys((*credential.start, *mount_units))
+    if started_units:
+        commands.append(f"{_SYSTEMCTL} --no-block start {' '.join(started_units)}")
+    return tuple(commands)

@@ -55,7 +55,10 @@ def _files(plan: Plan, name: str) -> tuple[SharedFile, ...]:
         texts.append((SUDOERS, template("node/sudoers.j2").render(users=admins)))
     for user in image.users:
         user_keys = list(chain.from_iterable(keys.get(operator, ()) for operator in user.operators))
-        texts.append(
-            (f"etc/ssh/authorized_keys.d/{user.name}", template("node/authorized_keys.j2").render(keys=user_keys))
-        )
-    return tuple((path, text.encode(), 0o440 if path == SUDOERS else 0o644) for path, text in texts)
+        text = template("node/authorized_keys.j2").render(keys=user_keys)
+        texts.append((f"etc/ssh/authorized_keys.d/{user.name}", text))
+    files = []
+    for path, text in texts:
+        mode = 0o440 if path == SUDOERS else 0o644
+        files.append((path, text.encode(), mode))
+    return tuple(files)

@@ -51,12 +51,14 @@ WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared
 
 def _exchange(plan: Plan, node_group: str) -> MemoryExchange | None:
     group = plan.spec.node_group(node_group)
-    return memory_exchange(group, plan.spec.image(group.image or "")) if group is not None else None
+    if group is None:
+        return None
+    return memory_exchange(group, plan.spec.image(group.image or ""))
 
 
 @per_plan
 def _member_lists(plan: Plan) -> Mapping[str, bytes]:
-    """By domain, the list for all of its nodes."""
+    """The list for all nodes of a domain, by domain."""
     lists = {}
     for domain, members in nvlink_domains(plan).items():
         addresses = (node_address(plan, member, (member.node_group,)) for member in members)

@@ -1,7 +1,7 @@
 """File systems mounted by nodes, as systemd mount units with their options pinned.
 
-An NFS export written as a bare path gets the address of a member of its storage system, clients spread over the members
-in turn, or the server outside of the spec; one that names its server is left as it is.
+An NFS export written as a bare path gets its server: a member of its storage system, over which clients are spread in
+turn, or the server outside of the spec. An export that names its server is left as it is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from clusterwright.text.templates import template
 
 KIND = "mounts"
 FOLDER = "etc/systemd/system"
-# By protection, the unit without which a mount does not have it.
+# The unit that each protection requires.
 _UNITS = {MUTUAL_TLS: "tlshd.service", TLS: "tlshd.service", KRB5P: "rpc-gssd.service"}
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:_.")
 
@@ -72,26 +72,31 @@ def shared_fstab(plan: Plan, kind: NodeKind) -> str | None:
 
 
 def _fstab(mounts: Sequence[tuple[Mount, str | None]]) -> str:
-    entries = [
-        {"what": _what(mount, server), "where": mount.mountpoint, "type": mount.type, "options": options_of(mount)}
-        for mount, server in mounts
-    ]
+    entries = []
+    for mount, server in mounts:
+        entry = {
+            "what": _what(mount, server),
+            "where": mount.mountpoint,
+            "type": mount.type,
+            "options": options_of(mount),
+        }
+        entries.append(entry)
     return template("encryption/fstab.j2").render(entries=entries)
 
 
 def mounted(plan: Plan, device: Device) -> tuple[tuple[str, str, str], ...]:
     """Mount point, export and type of each mount of a node, as the spec writes them."""
-    return tuple(
-        (mount.mountpoint, _what(mount, _turn(device, servers)), mount.type)
-        for mount, servers in _servers_of(plan, kind_of(plan, device))
-    )
+    mounts = []
+    for mount, servers in _servers_of(plan, kind_of(plan, device)):
+        mounts.append((mount.mountpoint, _what(mount, _turn(device, servers)), mount.type))
+    return tuple(mounts)
 
 
 @per_plan
 def _servers_of(plan: Plan, kind: NodeKind) -> tuple[tuple[Mount, tuple[str | None, ...]], ...]:
-    """Every mount of a kind's nodes with its servers in turn.
+    """Every mount of a kind's nodes with the servers to take in turn.
 
-    None alone for an export that names its server, or with a system without an address.
+    The only server is None for an export that names its server, and for a system without an address.
     """
     fabrics = tuple(dict.fromkeys(nic.fabric for nic in kind.nics if nic.version))
     servers_by_mount = []
@@ -118,14 +123,19 @@ def unit_name(mountpoint: str) -> str:
     path = "/".join(part for part in mountpoint.split("/") if part)
     if not path:
         return "-.mount"
-    escaped = "".join(
-        "-" if char == "/" else char if char in _PLAIN and not (index == 0 and char == ".") else _escape(char)
-        for index, char in enumerate(path)
-    )
+    escaped = "".join(_escape(char) for char in path)
+    if escaped.startswith("."):
+        escaped = _hexadecimal(".") + escaped[1:]
     return f"{escaped}.mount"
 
 
 def _escape(char: str) -> str:
+    if char == "/":
+        return "-"
+    return char if char in _PLAIN else _hexadecimal(char)
+
+
+def _hexadecimal(char: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in char.encode())
 
 
@@ -134,11 +144,12 @@ def _servers(plan: Plan, system: str, fabrics: tuple[str, ...]) -> tuple[str, ..
     """The addresses of a storage system on its common fabrics with a node, as mount(8) writes them."""
     servers = []
     for device in plan.devices:
-        if device.kind == "node" and device.node_group == system:
-            for nic in nics_of(plan, device):
-                if nic.fabric.name in fabrics and nic.address is not None:
-                    servers.append(_with_brackets(format_address(nic.address, nic.version)))
-                    break
+        if device.kind != "node" or device.node_group != system:
+            continue
+        for nic in nics_of(plan, device):
+            if nic.fabric.name in fabrics and nic.address is not None:
+                servers.append(_with_brackets(format_address(nic.address, nic.version)))
+                break
     return tuple(servers)
 
 
@@ -149,20 +160,26 @@ def _with_brackets(server: str) -> str:
 
 def _unit(plan: Plan, mountpoint: str, node_group: str, server: str | None) -> bytes:
     mount = next(mount for mount in mounts_of(plan, node_group) if mount.mountpoint == mountpoint)
-    protecting = _UNITS.get(mount.protection.kind) if mount.protection is not None else None
-    client = FILE_SYSTEMS[mount.type].unit if mount.type in FILE_SYSTEMS else None
-    return (
-        template("node/unit.mount.j2")
-        .render(
-            description=f"{mount.served_by} at {mount.mountpoint}",
-            requires=[*filter(None, (protecting, client)), *gate_units(plan, mount)],
-            what=_what(mount, server),
-            where=mount.mountpoint,
-            type=mount.type,
-            options=options_of(mount),
-        )
-        .encode()
+    text = template("node/unit.mount.j2").render(
+        description=f"{mount.served_by} at {mount.mountpoint}",
+        requires=_required_units(plan, mount),
+        what=_what(mount, server),
+        where=mount.mountpoint,
+        type=mount.type,
+        options=options_of(mount),
     )
+    return text.encode()
+
+
+def _required_units(plan: Plan, mount: Mount) -> list[str]:
+    """The units of a mount's protection, of its file system's client, and of the import gate."""
+    required = []
+    if mount.protection is not None and mount.protection.kind in _UNITS:
+        required.append(_UNITS[mount.protection.kind])
+    file_system = FILE_SYSTEMS.get(mount.type)
+    if file_system is not None and file_system.unit is not None:
+        required.append(file_system.unit)
+    return [*required, *gate_units(plan, mount)]
 
 
 def _is_bare(mount: Mount) -> bool:

@@ -1,8 +1,8 @@
 """Names, addresses and routes of a node's NICs, for systemd-networkd.
 
 Every NIC has a routing table of its own, chosen by source address or by the interface a socket is bound to: traffic
-leaves by the NIC whose address it bears, so that a rail stays a rail. A node has routes to its own fabrics and to the
-zones in its flows, and to nothing else. Only a flow to or from the internet gives it a default route.
+leaves by the NIC with its source address, so that traffic stays on its rail. A node has routes to its own fabrics and
+to the zones in its flows, and to nothing else. Only a flow to or from the internet gives it a default route.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from clusterwright.intent.zone_networks import collapse, contacts_of, peers_over
 from clusterwright.plan.meeting import wiring_of_cables
 from clusterwright.plan.model import Device, Plan, fabric_of, format_address
 from clusterwright.spec.address_space import DEFAULT_ROUTE
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.ipoib import ipoib_of
 from clusterwright.spec.isolation import Network
 from clusterwright.spec.zone_reach import internet_fabrics, is_whole_internet
@@ -34,7 +35,7 @@ from clusterwright.text.templates import template
 KIND = "node-network"
 FOLDER = "etc/systemd/network"
 SHARED_METRIC = 100  # over all NICs of a fabric
-SINGLE_METRIC = 200  # and up, over one NIC each, for when another one is down; equal ones the kernel would join
+SINGLE_METRIC = 200  # and up: routes over one NIC, for when others are down; the kernel would join equal metrics
 SOURCE_PRIORITY = 1000
 DEVICE_PRIORITY = 2000
 
@@ -121,8 +122,8 @@ def applies(plan: Plan, device: Device) -> bool:
 def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     """One .link file per NIC with a known PCI address, one .network file per NIC without an address.
 
-    NICs that are one link have a .netdev file together. On a system that somebody else installed, an empty file takes
-    the place of the one that Netplan writes for the same interface, which networkd would read first.
+    NICs of a bond have one .netdev file. On an existing system an empty file masks Netplan's file for the same
+    interface, which networkd would read first.
     """
     image = plan.spec.image(kind.image)
     if image is not None and image.is_existing:
@@ -139,10 +140,8 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
             made = template("node/bond.netdev.j2").render(bond=nic.bond, mtu=mtu)
             yield f"{FOLDER}/10-{nic.interface}.netdev", made.encode(), 0o644
         if not nic.version:
-            text = template("node/infiniband.network.j2").render(
-                interface=nic.interface,
-                carries=[ipoib.name for ipoib in ipoib_of(plan.spec, kind.node_group, (nic.interface,))],
-            )
+            carried = [ipoib.name for ipoib in ipoib_of(plan.spec, kind.node_group, (nic.interface,))]
+            text = template("node/infiniband.network.j2").render(interface=nic.interface, carries=carried)
             yield f"{FOLDER}/20-{nic.interface}.network", text.encode(), 0o644
 
 
@@ -170,19 +169,21 @@ def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
 WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared)
 
 
-def node_address(plan: Plan, device: Device, askers: Collection[str]) -> str | None:
-    """A node's address for nodes of the groups ``askers``, on plain Ethernet. None without one.
+def node_address(plan: Plan, device: Device, client_groups: Collection[str]) -> str | None:
+    """A node's address for nodes of other groups, on plain Ethernet. None without one.
 
-    It is the first one on a common fabric with them, and the first one of all without such a fabric.
+    It is the first address on a fabric in common with them, and the node's first address without such a fabric.
     """
-    nics = [
-        nic
-        for nic in nics_of(plan, device)
-        if nic.version and nic.address is not None and nic.fabric.technology == "ethernet"
-    ]
-    common = (nic for nic in nics if any(attach.nodes in askers for attach in nic.fabric.attach))
-    nic = next(common, nics[0] if nics else None)
-    return format_address(nic.address, nic.version) if nic is not None and nic.address is not None else None
+    ethernet_nics = [nic for nic in nics_of(plan, device) if nic.fabric.technology == "ethernet"]
+    first_address = None
+    for nic in ethernet_nics:
+        if not nic.version or nic.address is None:
+            continue
+        address = format_address(nic.address, nic.version)
+        if any(attach.nodes in client_groups for attach in nic.fabric.attach):
+            return address
+        first_address = first_address or address
+    return first_address
 
 
 @per_plan
@@ -196,28 +197,32 @@ def reachable(plan: Plan, node_group: str, fabric_name: str) -> tuple[str, ...]:
     fabric = fabric_of(plan, fabric_name)
     if fabric.addressing is None:
         return ()
-    networks_found: list[Network] = [fabric.addressing.hosts]
+    networks = _networks_beyond(plan, node_group, fabric)
+    if plan.spec.boot is not None and plan.spec.boot.servers == node_group:
+        networks += relay_networks(plan, fabric_name)
+    host_pool = fabric.addressing.hosts
+    outside_pool = [network for network in collapse(networks) if not _within(network, host_pool)]
+    # The pool is never joined with an adjacent prefix: its hosts may be in planes.
+    prefixes = [host_pool, *(network for network in outside_pool if network.version == host_pool.version)]
+    prefixes.sort(key=lambda network: int(network.network_address))
+    if fabric in internet_fabrics(plan.spec, node_group):  # the other prefixes keep their own NICs
+        prefixes.append(DEFAULT_ROUTE[host_pool.version])
+    return tuple(str(network) for network in prefixes)
+
+
+def _networks_beyond(plan: Plan, node_group: str, fabric: Fabric) -> list[Network]:
+    """The networks in which a group's nodes meet zones of flows over a fabric."""
+    networks: list[Network] = []
     for contact in contacts_of(plan, node_group):
-        if fabric_name not in contact.fabrics or is_whole_internet(contact.peer):
+        if fabric.name not in contact.fabrics or is_whole_internet(contact.peer):
             continue
-        for entry in peers_over(plan, contact.zone.name, contact.peer.name, fabric_name):
+        for entry in peers_over(plan, contact.zone.name, contact.peer.name, fabric.name):
             other = plan.spec.fabric(entry.fabric)
             if other is None or other.addressing is None:
-                networks_found.append(entry.network)
+                networks.append(entry.network)
             elif other is fabric or not any(attach.nodes == node_group for attach in other.attach):
-                networks_found.append(other.addressing.hosts)
-    if plan.spec.boot is not None and plan.spec.boot.servers == node_group:
-        networks_found += relay_networks(plan, fabric_name)
-    host_pool = fabric.addressing.hosts  # stands by itself, whatever lies beside it: its hosts may be in planes
-    others = [
-        network
-        for network in collapse(networks_found[1:])
-        if network.version == host_pool.version and not _within(network, host_pool)
-    ]
-    networks = sorted([host_pool, *others], key=lambda network: int(network.network_address))
-    if fabric in internet_fabrics(plan.spec, node_group):  # beside the others, which keep their own NICs
-        networks.append(DEFAULT_ROUTE[host_pool.version])
-    return tuple(str(network) for network in networks)
+                networks.append(other.addressing.hosts)
+    return networks
 
 
 def _network(plan: Plan, device: Device, nic: HostNic) -> str:
@@ -228,9 +233,9 @@ def _network(plan: Plan, device: Device, nic: HostNic) -> str:
         description = f"{nic.fabric.name}, to {nic.switch} {nic.switch_port}"
     else:
         description = f"{nic.fabric.name}, {len(nic.members)} ports to {nic.switch}"
-    alike = _nic_lines(nic.interface, nic.fabric.mtu, nic.version, nic.table, nic.bond is not None)
-    host = f"{address}/{32 if nic.version == 4 else 128}"
-    lines = [alike % (description, f"{address}/{nic.prefix_length}", host)]
+    nic_format = _nic_lines(nic.interface, nic.fabric.mtu, nic.version, nic.table, nic.bond is not None)
+    host_prefix = f"{address}/{32 if nic.version == 4 else 128}"
+    lines = [nic_format % (description, f"{address}/{nic.prefix_length}", host_prefix)]
     lines += _routes(plan, device, nic, address)
     return "".join(lines)
 
@@ -253,17 +258,17 @@ def _shared_routes(
     plan: Plan, nic: HostNic, siblings: tuple[HostNic, ...], *, prefix: str, gateway: str, address: str
 ) -> Iterator[str]:
     """Routes of the main table to a prefix: over all NICs of a fabric, and over this one for when others are down."""
-    for destination, over in _ways(plan, nic, siblings, prefix):
-        metric = SINGLE_METRIC + over.index(nic)
+    for destination, nics in _destinations(plan, nic, siblings, prefix):
+        metric = SINGLE_METRIC + nics.index(nic)
         yield _route_lines(nic.version, None, metric, has_source=True) % (destination, gateway, address)
-        if nic is over[0] and len(over) > 1:
-            hops = _hops(over)
+        if nic is nics[0] and len(nics) > 1:
+            hops = _hops(nics)
             interfaces = tuple(hop.interface for hop in hops)
             lines = _route_lines(nic.version, None, SHARED_METRIC, over=interfaces, has_gateway=False)
             yield lines % (destination, *(hop.gateway for hop in hops))
 
 
-def _ways(
+def _destinations(
     plan: Plan, nic: HostNic, siblings: tuple[HostNic, ...], prefix: str
 ) -> Iterator[tuple[str, tuple[HostNic, ...]]]:
     """The destinations of a prefix behind a NIC, each with all NICs of the fabric for it.
@@ -279,22 +284,23 @@ def _ways(
     planes = _planes(plan, nic.fabric.name)
     plane = planes[nic.switch]
     if prefix == str(addressing.hosts):
-        over = tuple(other for other in siblings if planes[other.switch] == plane)
-        on_link = {_own_subnet(other) for other in over} if addressing.host_links == "shared" else set()
-        destinations = _hosts_of_plane(plan, nic.fabric.name, plane)
-        yield from ((destination, over) for destination in destinations if destination not in on_link)
+        nics_of_plane = tuple(other for other in siblings if planes[other.switch] == plane)
+        on_link: set[str] = set()
+        if addressing.host_links == "shared":
+            on_link = {_own_subnet(other) for other in nics_of_plane}
+        for destination in _hosts_of_plane(plan, nic.fabric.name, plane):
+            if destination not in on_link:
+                yield destination, nics_of_plane
         return
-    beyond = ip_network(prefix)
-    learnt = {
-        net: planes_of_prefix
-        for net, planes_of_prefix in _learnt_in_planes(plan, nic.fabric.name).items()
-        if _within(net, beyond)
-    }
+    outside = ip_network(prefix)
+    planes_by_network = _learnt_in_planes(plan, nic.fabric.name)
+    learnt = [network for network in planes_by_network if _within(network, outside)]
     if not learnt:
         yield prefix, siblings
-    for network, where in learnt.items():
-        if plane in where:
-            yield str(network), tuple(other for other in siblings if planes[other.switch] in where)
+    for network in learnt:
+        learning_planes = planes_by_network[network]
+        if plane in learning_planes:
+            yield str(network), tuple(other for other in siblings if planes[other.switch] in learning_planes)
 
 
 def _everything(nic: HostNic) -> str:
@@ -308,9 +314,11 @@ def _learnt_in_planes(plan: Plan, fabric_name: str) -> Mapping[Network, frozense
     planes = _planes(plan, fabric_name)
     planes_by_network: dict[Network, frozenset[int]] = {}
     for border in plan.spec.borders:
-        if border.device in planes:
-            for network in learnt_at(plan, border):
-                planes_by_network[network] = planes_by_network.get(network, frozenset()) | {planes[border.device]}
+        if border.device not in planes:
+            continue
+        for network in learnt_at(plan, border):
+            known_planes = planes_by_network.get(network, frozenset())
+            planes_by_network[network] = known_planes | {planes[border.device]}
     return planes_by_network
 
 
@@ -320,7 +328,7 @@ def _within(inner: Network, outer: Network) -> bool:
 
 @per_plan
 def _planes(plan: Plan, fabric_name: str) -> Mapping[str, int]:
-    """The piece of each switch of a fabric."""
+    """The plane of each switch of a fabric."""
     return wiring_of_cables(cable for cable in plan.cables if cable.fabric == fabric_name).piece_of
 
 
@@ -333,31 +341,29 @@ def _is_in_planes(plan: Plan, fabric_name: str) -> bool:
 def _hosts_of_plane(plan: Plan, fabric_name: str, plane: int) -> tuple[str, ...]:
     """The prefixes of hosts behind the switches of a plane, none inside another."""
     planes = _planes(plan, fabric_name)
-    subnets = [
-        ip_network((subnet.network, subnet.prefix_length))
-        for (fabric, switch), subnet in plan.host_subnet_of.items()
-        if fabric == fabric_name and planes[switch] == plane
-    ]
-    return tuple(str(network) for network in collapse(subnets))
+    networks = []
+    for (fabric, switch), subnet in plan.host_subnet_of.items():
+        if fabric == fabric_name and planes[switch] == plane:
+            networks.append(ip_network((subnet.network, subnet.prefix_length)))
+    return tuple(str(network) for network in collapse(networks))
 
 
 def _own_subnet(nic: HostNic) -> str:
-    """The subnet of a NIC and its neighbours: reached directly, and from its own address by itself."""
+    """The subnet of a NIC and its neighbours, which it reaches directly."""
     host_bits = (32 if nic.version == 4 else 128) - nic.prefix_length
     network = (nic.address or 0) >> host_bits << host_bits
     return f"{format_address(network, nic.version)}/{nic.prefix_length}"
 
 
 def _hops(siblings: tuple[HostNic, ...]) -> tuple[Hop, ...]:
-    return tuple(
-        Hop(format_address(nic.gateway, nic.version), nic.interface) for nic in siblings if nic.gateway is not None
-    )
+    gateways = [(nic, nic.gateway) for nic in siblings if nic.gateway is not None]
+    return tuple(Hop(format_address(gateway, nic.version), nic.interface) for nic, gateway in gateways)
 
 
 def _hosts(plan: Plan, device: Device) -> bytes:
-    """The node itself, the service nodes and named servers of its mounts, to be found without DNS.
+    """/etc/hosts: the node itself, service nodes and named servers of its mounts, to resolve without DNS.
 
-    A service node knows every node.
+    A service node has every node.
     """
     if device.role == "service":
         lines = [_host_line(plan, other, device.node_group) for other in plan.devices if is_managed(other)]
@@ -368,14 +374,14 @@ def _hosts(plan: Plan, device: Device) -> bytes:
 
 
 @per_plan
-def _lines_of_service(plan: Plan, asker: str) -> tuple[str | None, ...]:
+def _lines_of_service(plan: Plan, client_group: str) -> tuple[str | None, ...]:
     services = (device for device in plan.devices_of("service") if device.kind == "node")
-    return tuple(_host_line(plan, device, asker) for device in services)
+    return tuple(_host_line(plan, device, client_group) for device in services)
 
 
 @per_plan
 def _lines_of_file_servers(plan: Plan, node_group: str) -> tuple[str, ...]:
-    """Each address of the servers outside of the spec that mounts name, once."""
+    """Each address of mounts' servers outside of the spec, once."""
     lines: dict[str, None] = {}
     for mount in mounts_of(plan, node_group):
         for address in mount.addresses:
@@ -384,6 +390,8 @@ def _lines_of_file_servers(plan: Plan, node_group: str) -> tuple[str, ...]:
 
 
 @per_plan
-def _host_line(plan: Plan, device: Device, asker: str) -> str | None:
-    address = node_address(plan, device, (asker,))
-    return None if address is None else f"{address} {device.name}.{plan.spec.site.domain} {device.name}"
+def _host_line(plan: Plan, device: Device, client_group: str) -> str | None:
+    address = node_address(plan, device, (client_group,))
+    if address is None:
+        return None
+    return f"{address} {device.name}.{plan.spec.site.domain} {device.name}"

@@ -10,6 +10,7 @@ system: the boot network is closed after boot. The boot servers themselves keep 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count, product
@@ -32,7 +33,9 @@ KIND = "nftables"
 RUNNING_PATH = "etc/nftables.conf"
 BOOT_PATH = "etc/nftables-boot.conf"
 _COMMENT_LENGTH = 120  # nft takes 127 bytes
-Interfaces = tuple[tuple[str, tuple[str, ...]], ...]
+_NOT_IN_COMMENTS = re.compile(r'[^ -~]|["\\]')  # all but printable ASCII, and what ends or escapes nft's strings
+Interfaces = Mapping[str, tuple[str, ...]]
+"""A node's addressed NICs by fabric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +121,15 @@ def _service(plan: Plan) -> bytes:
 
 @per_plan
 def _file(plan: Plan, kind: NodeKind, *, booting: bool) -> bytes:
-    interfaces = tuple(
-        (fabric, tuple(nic.interface for nic in nics if nic.version)) for fabric, nics in kind.by_fabric().items()
-    )
+    interfaces: dict[str, tuple[str, ...]] = {}
+    for fabric, nics in kind.by_fabric().items():
+        interfaces[fabric] = tuple(nic.interface for nic in nics if nic.version)
     image = plan.spec.image(kind.image)
     view = filter_view(plan, kind.node_group, interfaces, booting=booting)
     if image is not None and image.is_existing:
-        names = tuple(dict.fromkeys(name for _, names in interfaces for name in names))
+        names = dict.fromkeys(chain.from_iterable(interfaces.values()))
         bridges = tuple(_bridge(bridge) for bridge in image.bridges)
-        view = replace(view, is_alone=False, bridges=bridges, interfaces=names)
+        view = replace(view, is_alone=False, bridges=bridges, interfaces=tuple(names))
     return template("nftables/nftables.conf.j2").render(view=view).encode()
 
 
@@ -140,40 +143,50 @@ def _bridge(bridge: Bridge) -> ContainerBridge:
 def filter_view(plan: Plan, node_group: str, interfaces: Interfaces, *, booting: bool = False) -> FilterView:
     """The rules of nodes of a group; ``interfaces`` are its addressed NICs by fabric.
 
-    ``booting`` gives those of the boot image: flows with zones of kind ``boot``, which the running system has not.
+    With ``booting`` they are those of the boot image: flows with zones of kind ``boot`` alone.
     """
-    by_fabric = {fabric: names for fabric, names in interfaces if names}
     candidates: list[_Candidate] = []
     for contact in contacts_of(plan, node_group):
-        if (contact.peer.kind == BOOT) is not booting:
-            continue
-        for name, fabrics, networks in _peers(plan, contact):
-            names = tuple(chain.from_iterable(by_fabric.get(fabric, ()) for fabric in fabrics))
-            if names:
-                for version in (4, 6):
-                    of_version = tuple(network for network in networks if network.version == version)
-                    if of_version:
-                        candidates.append(
-                            _Candidate(contact=contact, names=names, peer=name, version=version, networks=of_version)
-                        )
-        candidates += _relays(plan, contact, by_fabric)
+        if (contact.peer.kind == BOOT) is booting:
+            candidates += _candidates(plan, contact, interfaces)
+            candidates += _relays(plan, contact, interfaces)
     sets: dict[str, AddressSet] = {}
-    chains: dict[bool, list[Accept]] = {True: [], False: []}
+    incoming: list[Accept] = []
+    outgoing: list[Accept] = []
     for candidate, is_needed in zip(candidates, needed(_boxes(candidates)), strict=True):
-        if is_needed:
-            contact = candidate.contact
-            group = _set(sets, candidate)
-            nic, field = ("oifname", "daddr") if contact.outbound else ("iifname", "saddr")
-            match = f"{nic} {_anonymous(candidate.names)} {_family(group)} {field} @{group.name}"
-            accept = Accept(f"{match} {_protocol(contact, group)}".rstrip(), _comment(contact))
-            chains[contact.outbound].append(accept)
+        if not is_needed:
+            continue
+        accept = _accept(candidate, _set(sets, candidate))
+        if candidate.contact.outbound:
+            outgoing.append(accept)
+        else:
+            incoming.append(accept)
     return FilterView(
         sets=tuple(sets.values()),
         dropped_sources=_dropped_sources(plan),
-        incoming=tuple(chains[False]),
-        outgoing=tuple(chains[True]),
+        incoming=tuple(incoming),
+        outgoing=tuple(outgoing),
         when="installing" if booting else "running",
     )
+
+
+def _candidates(plan: Plan, contact: Contact, interfaces: Interfaces) -> Iterator[_Candidate]:
+    """A rule for each set of a contact's networks and each IP version."""
+    for name, fabrics, networks in _peers(plan, contact):
+        names = tuple(chain.from_iterable(interfaces.get(fabric, ()) for fabric in fabrics))
+        if not names:
+            continue
+        for version in (4, 6):
+            of_version = tuple(network for network in networks if network.version == version)
+            if of_version:
+                yield _Candidate(contact=contact, names=names, peer=name, version=version, networks=of_version)
+
+
+def _accept(candidate: _Candidate, address_set: AddressSet) -> Accept:
+    contact = candidate.contact
+    nic, field = ("oifname", "daddr") if contact.outbound else ("iifname", "saddr")
+    match = f"{nic} {_anonymous(candidate.names)} {_family(address_set)} {field} @{address_set.name}"
+    return Accept(f"{match} {_protocol(contact, address_set)}".rstrip(), _comment(contact))
 
 
 @per_plan
@@ -183,28 +196,29 @@ def _dropped_sources(plan: Plan) -> tuple[AddressSet, ...]:
     for zone in plan.spec.zones:
         zone_prefixes.extend(entry.network for entry in zone_networks(plan, zone.name))
     sources = dropped_sources(zone_prefixes)
-    return tuple(
-        AddressSet(
-            name=f"nobody_v{version}",
-            type=f"ipv{version}_addr",
-            elements=tuple(_written(network) for network in sources if network.version == version),
-        )
-        for version in (4, 6)
-    )
+    sets = []
+    for version in (4, 6):
+        elements = tuple(_written(network) for network in sources if network.version == version)
+        sets.append(AddressSet(name=f"nobody_v{version}", type=f"ipv{version}_addr", elements=elements))
+    return tuple(sets)
 
 
 def _written(network: Network) -> str:
     """A network as nft prints it: a single address without its length."""
     if network.prefixlen == network.max_prefixlen:
         return str(network.network_address)
-    return "::ffff:0.0.0.0/96" if network == MAPPED_IPV4 else str(network)
+    if network == MAPPED_IPV4:
+        return "::ffff:0.0.0.0/96"
+    return str(network)
 
 
-def _relays(plan: Plan, contact: Contact, by_fabric: Mapping[str, tuple[str, ...]]) -> Iterator[_Candidate]:
+def _relays(plan: Plan, contact: Contact, interfaces: Interfaces) -> Iterator[_Candidate]:
     """Requests of relays without a flow of their own, for a boot server."""
     boot, port = plan.spec.boot, dhcp_port(plan)
-    relays = () if contact.outbound or boot is None else unnamed_relays(plan, contact.zone.name)
-    names = by_fabric.get(boot.fabric, ()) if boot is not None else ()
+    if boot is None or contact.outbound:
+        return
+    relays = unnamed_relays(plan, contact.zone.name)
+    names = interfaces.get(boot.fabric, ())
     if relays and names and contact.flow.opens("udp", port):
         flow = replace(contact.flow, protocol="udp", ports=((port, port),), reason="requests that switches pass on")
         yield _Candidate(
@@ -252,8 +266,8 @@ def _set(set_by_label: dict[str, AddressSet], rule: _Candidate) -> AddressSet:
     """The set of a rule's networks, made at first use; zones with names of one word get sets of their own."""
     elements = tuple(str(network) for network in rule.networks)
     for number in count(1):
-        word = rule.peer.replace("-", "_") + ("" if number == 1 else f"_{number}")
-        label = f"{word}_v{rule.version}"
+        suffix = "" if number == 1 else f"_{number}"
+        label = f"{rule.peer.replace('-', '_')}{suffix}_v{rule.version}"
         address_set = set_by_label.setdefault(label, AddressSet(label, f"ipv{rule.version}_addr", elements))
         if address_set.elements == elements:
             return address_set
@@ -276,11 +290,14 @@ def _protocol(contact: Contact, group: AddressSet) -> str:
         return ""
     if not flow.ports:
         return f"meta l4proto {flow.protocol}"
-    ports = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in flow.ports)
+    ports = ", ".join(_port_range(low, high) for low, high in flow.ports)
     return f"{flow.protocol} dport {{ {ports} }}"
+
+
+def _port_range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}-{high}"
 
 
 def _comment(contact: Contact) -> str:
     text = f"{contact.flow.source} to {contact.flow.target}: {contact.flow.reason}"
-    plain = "".join(char if char.isprintable() and char not in '"\\' and char.isascii() else "'" for char in text)
-    return plain[:_COMMENT_LENGTH]
+    return _NOT_IN_COMMENTS.sub("'", text)[:_COMMENT_LENGTH]

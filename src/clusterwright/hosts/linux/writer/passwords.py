@@ -10,15 +10,18 @@ from collections.abc import Iterable
 
 PASSWORDS = "etc/clusterwright/passwords"
 PASSWORDS_MODE = 0o600
-# No password opens this account: what shadow(5) has for one whose password was taken away.
+# shadow(5): no password opens an account with this in place of a hash.
 CLOSED = "*"
 
 
 def password_lines(accounts: Iterable[tuple[str, str | None]]) -> str:
     """One line for each account with the name of its secret; nothing without a password."""
-    account_names = tuple(accounts)
-    if all(secret is None for _, secret in account_names):
-        return ""
-    return "".join(
-        f"{name}:{CLOSED if secret is None else f'<secret {secret} as crypt>'}\n" for name, secret in account_names
-    )
+    lines = []
+    has_password = False
+    for name, secret in accounts:
+        if secret is None:
+            lines.append(f"{name}:{CLOSED}\n")
+        else:
+            lines.append(f"{name}:<secret {secret} as crypt>\n")
+            has_password = True
+    return "".join(lines) if has_password else ""

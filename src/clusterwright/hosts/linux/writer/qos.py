@@ -1,8 +1,8 @@
 """The lossless class on a node's RoCE NICs: trust in DSCP, its priority, PFC, and DCQCN off on it.
 
 The NIC's own map takes a packet's priority from the upper three bits of its DSCP (DSCP 50 is priority 6), which is
-almost never the class that the switches mean. So every DSCP gets the number of its class, those that no class names
-included. ``mlnx_qos`` has no ECN option: DCQCN is switched in sysfs.
+almost never its class on the switches. So every DSCP gets the number of its class, also one without a named class.
+``mlnx_qos`` has no ECN option: DCQCN is switched in sysfs.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class NicQos:
     """One fabric's share of the script: NICs and their verbs names, PFC by priority, DSCP moves, traffic class.
 
     ``cable_m`` is the longest cable of a NIC, by which the NIC sizes its headroom; ``unmarked`` and ``marked`` are the
-    lossless priorities without and with DCQCN.
-    ``forced`` says that all verbs traffic gets it, because no application chooses between several.
+    lossless priorities without and with DCQCN. ``forced``: all verbs traffic gets the traffic class, because no
+    application chooses between several.
     """
 
     fabric: str
@@ -75,12 +75,11 @@ def has_lossless_nics(plan: Plan, kind: NodeKind) -> bool:
 
 def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
     """The script, the unit to run it before NICs are used, and the rule to run it again for returning ones."""
-    shape = tuple(
-        (name, tuple((nic.interface, nic.rdma_device, nic.pci) for nic in nics))
-        for name, nics in kind.by_fabric().items()
-        if is_lossless(plan, name)
-    )
-    return _files(plan, kind.node_group, shape) if shape else ()
+    shape = []
+    for name, nics in kind.by_fabric().items():
+        if is_lossless(plan, name):
+            shape.append((name, tuple((nic.interface, nic.rdma_device, nic.pci) for nic in nics)))
+    return _files(plan, kind.node_group, tuple(shape)) if shape else ()
 
 
 WRITER = Writer(KIND, applies, shared=shared)
@@ -99,13 +98,17 @@ def nic_priorities(fabric: Fabric) -> tuple[int, ...]:
     A DSCP without a class keeps the NIC's default (DSCP / 8), except for the lossless priorities.
     """
     lossless = lossless_numbers(fabric)
-    other = next(number for number in range(NUMBERS) if number not in lossless)
-    priority_of_dscp = tuple(
-        other if dscp // DSCPS_PER_NUMBER in lossless else dscp // DSCPS_PER_NUMBER for dscp in range(DSCPS)
-    )
-    return tuple(
-        priority_of_dscp[dscp] if number is None else number for dscp, number in enumerate(class_numbers(fabric))
-    )
+    lowest_lossy = next(number for number in range(NUMBERS) if number not in lossless)
+    priorities = []
+    for dscp, number in enumerate(class_numbers(fabric)):
+        default = dscp // DSCPS_PER_NUMBER
+        if number is not None:
+            priorities.append(number)
+        elif default in lossless:
+            priorities.append(lowest_lossy)
+        else:
+            priorities.append(default)
+    return tuple(priorities)
 
 
 def dscp_moves(fabric: Fabric) -> dict[int, tuple[int, ...]]:
@@ -149,7 +152,7 @@ def _view(plan: Plan, fabric: Fabric, node_group: str, nics: tuple[Nic, ...]) ->
         fabric=fabric.name,
         interfaces=" ".join(interface for interface, _, _ in nics),
         rdma_devices=" ".join(rdma for _, rdma, _ in nics if rdma is not None),
-        pfc=",".join("1" if priority in lossless else "0" for priority in range(NUMBERS)),
+        pfc=pfc_vector(fabric),
         cable_m=ceil(_cable_length_m(plan, fabric.name)),
         unmarked=" ".join(str(priority) for priority in lossless if priority not in marked),
         marked=" ".join(str(priority) for priority in lossless if priority in marked),
@@ -161,8 +164,13 @@ def _view(plan: Plan, fabric: Fabric, node_group: str, nics: tuple[Nic, ...]) ->
     )
 
 
+def pfc_vector(fabric: Fabric) -> str:
+    """PFC by priority as mlnx_qos takes it: ``0,0,0,1,0,0,0,0``."""
+    lossless = lossless_numbers(fabric)
+    return ",".join(str(int(priority in lossless)) for priority in range(NUMBERS))
+
+
 @per_plan
 def _cable_length_m(plan: Plan, fabric: str) -> float:
-    return max(
-        (cable.headroom_m for cable in plan.cables if cable.fabric == fabric and cable.a.side == "host"), default=0
-    )
+    cables_to_hosts = [cable for cable in plan.cables if cable.a.side == "host"]
+    return max((cable.headroom_m for cable in cables_to_hosts if cable.fabric == fabric), default=0)

@@ -1,8 +1,8 @@
 """Names of a node's RDMA devices by PCI address: mlx5_0 is the first rail in any order of the kernel's.
 
-The kernel numbers adapters as it finds them, and rdma-core's udev rule renames them by rules of its own. That rule is
-put out of force, and a unit gives the planned names. It goes through names the kernel never gives, since two devices
-with exchanged names cannot be renamed one after the other.
+The kernel numbers adapters in the order of their discovery, and rdma-core's udev rule renames them by rules of its own.
+That rule is masked, and a unit gives the planned names. It renames through names that the kernel never gives, since two
+devices with exchanged names cannot be renamed one after the other.
 
 Names do not change the kernel's order of adapters, and by that order NCCL pairs the ports of a GPU on two nodes (NCCL
 2.27.7, src/graph/topo.cc, src/transport/net_ib.cc). If the ports are in separate planes, the unit fails on another
@@ -33,7 +33,8 @@ def applies(plan: Plan, device: Device) -> bool:
 
 def _has_rdma(plan: Plan, kind: NodeKind) -> bool:
     ports = chain.from_iterable(nic.ports for nic in kind.nics)
-    return any(port.rdma_device is not None and fabric_of(plan, port.fabric).technology != "ethernet" for port in ports)
+    rdma_ports = (port for port in ports if port.rdma_device is not None)
+    return any(fabric_of(plan, port.fabric).technology != "ethernet" for port in rdma_ports)
 
 
 def shared(plan: Plan, kind: NodeKind) -> tuple[SharedFile, ...]:
@@ -59,16 +60,17 @@ def ports_apart(plan: Plan, kind: NodeKind) -> tuple[tuple[str, ...], ...]:
     """
     groups = plan.spec.catalogue[kind.model].nic_groups
     gpu_of = {nic.interface: nic.gpu for nic in chain.from_iterable(group.nics for group in groups)}
-    ports_by_plane: dict[tuple[str, int], list[tuple[str, str]]] = {}
+    ports_by_gpu: dict[tuple[str, int], list[tuple[str, str]]] = {}
     for port in chain.from_iterable(nic.ports for nic in kind.nics):
         gpu = gpu_of.get(port.interface)
         if gpu is not None and port.pci and port.rdma_device:
-            ports_by_plane.setdefault((port.fabric, gpu), []).append((port.pci, port.rdma_device))
-    return tuple(
-        tuple(name for _, name in sorted(ports))
-        for (fabric, _), ports in ports_by_plane.items()
-        if len(ports) > 1 and planes_of_tiers(plan.spec, fabric_of(plan, fabric))[-1] > 1
-    )
+            ports_by_gpu.setdefault((port.fabric, gpu), []).append((port.pci, port.rdma_device))
+    ports_in_order = []
+    for (fabric, _), ports in ports_by_gpu.items():
+        planes = planes_of_tiers(plan.spec, fabric_of(plan, fabric))[-1]
+        if len(ports) > 1 and planes > 1:
+            ports_in_order.append(tuple(name for _, name in sorted(ports)))
+    return tuple(ports_in_order)
 
 
 @per_plan

@@ -1,4 +1,4 @@
-"""The files of a node with a secret as content: in no image and on no boot server.
+"""The files of a node with a secret as content, which are in no image and on no boot server.
 
 A placeholder stands for each secret until the deployment resolves it. A newly installed node has them after its first
 deployment.
@@ -79,12 +79,12 @@ WRITER = Writer(kind=KIND, applies=applies, for_device=for_device, shared=shared
 @per_plan
 def _credentials(plan: Plan, node_group: str) -> tuple[tuple[Credential, str], ...]:
     """Credentials brought by a deployment to nodes of a group, each with the name of its secret."""
-    brought_by_credential = (
-        (credential, brought(plan.spec, credential)) for credential in credentials_of(plan.spec, node_group)
-    )
-    return tuple(
-        (credential, by.secret) for credential, by in brought_by_credential if by is not None and by.secret is not None
-    )
+    credentials = []
+    for credential in credentials_of(plan.spec, node_group):
+        source = brought(plan.spec, credential)
+        if source is not None and source.secret is not None:
+            credentials.append((credential, source.secret))
+    return tuple(credentials)
 
 
 def _munge_key(slurm: Scheduler | None) -> Iterator[SharedFile]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from clusterwright.device_files.writer import SharedFile, Writer
@@ -66,9 +67,9 @@ def _files(plan: Plan, image_name: str, node_group: str, shape: Shape) -> tuple[
     image = plan.spec.image(image_name)
     if image is None:
         return ()
-    site = plan.spec.site
     if image.is_existing:
         return _files_beside_others(plan, image, node_group, shape)
+    site = plan.spec.site
     settings = kernel_settings(plan, image, shape)
     files: list[tuple[str, str]] = [
         (
@@ -91,13 +92,12 @@ def _files(plan: Plan, image_name: str, node_group: str, shape: Shape) -> tuple[
         text = template("node/modprobe.conf.j2").render(blacklist=image.blacklist, options=options)
         files.append(("etc/modprobe.d/90-clusterwright.conf", text))
     if image.containers is not None:
-        locked = image.containers.memlock_kib
-        text = template("node/containers.conf.j2").render(
-            view=image.containers, memlock=-1 if locked is None else locked * _BYTES_PER_KIB
-        )
+        locked_kib = image.containers.memlock_kib
+        memlock = -1 if locked_kib is None else locked_kib * _BYTES_PER_KIB
+        text = template("node/containers.conf.j2").render(view=image.containers, memlock=memlock)
         files.append(("etc/containers/containers.conf.d/90-clusterwright.conf", text))
     files.extend(_gpu_files(image))
-    # An empty unit is a masked one (systemd.unit(5)); a link to /dev/null would be no file.
+    # An empty unit is masked (systemd.unit(5)); a link to /dev/null cannot be rendered as a file.
     files.extend((f"etc/systemd/system/{unit}", "") for unit in image.masked_units)
     files.extend(_distribution_files(plan, image))
     if site.dns:
@@ -151,8 +151,9 @@ def _gpu_files(image: Image) -> Iterator[tuple[str, str]]:
 def kernel_command_line(image: Image) -> tuple[str, ...]:
     """The kernel parameters of an image, those for its huge pages among them."""
     pages = image.hugepages
-    reserved = (f"hugepagesz={pages.size}", f"hugepages={pages.count}") if pages is not None else ()
-    return (*image.kernel_parameters, *reserved)
+    if pages is None:
+        return image.kernel_parameters
+    return (*image.kernel_parameters, f"hugepagesz={pages.size}", f"hugepages={pages.count}")
 
 
 def sets_time_by_chrony(family: Family) -> bool:
@@ -189,11 +190,14 @@ def kernel_settings(plan: Plan, image: Image, shape: Shape) -> dict[str, str]:
     """Kernel settings from the plan and from the image, by dotted name."""
     required = {**required_sysctl(plan, shape), **_container_settings(image)}
     if image.is_existing:
-        # Somebody's containers may be routed; where the filter is ours, it lets nothing be forwarded.
-        routed = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
-        required = {name: value for name, value in required.items() if name not in routed and name.startswith("net.")}
+        required = {name: value for name, value in required.items() if name.startswith("net.")}
+        # The system's containers may need forwarding; a rendered filter denies it anyway.
+        del required["net.ipv4.ip_forward"], required["net.ipv6.conf.all.forwarding"]
     image_settings = {dotted(name): value for name, value in image.sysctl.items()}
-    return {**required, **{name: value for name, value in image_settings.items() if name not in required}}
+    settings = dict(required)
+    for name, value in image_settings.items():
+        settings.setdefault(name, value)
+    return settings
 
 
 def _container_settings(image: Image) -> Mapping[str, str]:
@@ -205,12 +209,12 @@ def _container_settings(image: Image) -> Mapping[str, str]:
 
 
 def required_sysctl(plan: Plan, shape: Shape) -> dict[str, str]:
-    """Kernel settings from the plan; ``spec.kernel_settings`` calls each of them decided.
+    """Kernel settings from the plan; ``spec.kernel_settings`` lists them as decided.
 
     Nodes do not forward and take no routes from the network. With several NICs in one IPv4 fabric each answers ARP for
     its own address alone, and the reverse path is checked loosely, because rules choose routes by source. Routes over
-    two NICs spread connections by port too, or all those with one server would share a NIC. Neighbour tables hold every
-    neighbour that all NICs can have together, twice over.
+    two NICs spread connections by port too, or all those with one server would share a NIC. Neighbour tables have room
+    for twice the neighbours of all NICs together.
     """
     settings = {
         "net.ipv4.ip_forward": "0",
@@ -248,10 +252,13 @@ def systemd_limits(limits: Mapping[str, str]) -> list[tuple[str, str]]:
     """limits.conf(5) items as systemd's manager settings, by name."""
     settings = []
     for item, value in limits.items():
+        name = _SYSTEMD_LIMITS[item]
         if value in ("unlimited", "infinity", "-1"):
-            settings.append((_SYSTEMD_LIMITS[item], "infinity"))
+            settings.append((name, "infinity"))
+        elif item in _IN_KIB:
+            settings.append((name, f"{value}K"))
         else:
-            settings.append((_SYSTEMD_LIMITS[item], f"{value}K" if item in _IN_KIB else value))
+            settings.append((name, value))
     return sorted(settings)
 
 
@@ -261,11 +268,11 @@ def _neighbours(plan: Plan, fabric_name: str) -> int:
     fabric = plan.spec.fabric(fabric_name)
     if fabric is None or fabric.addressing is None or fabric.addressing.host_links != "shared":
         return 1
-    counts: dict[str, int] = {}
+    hosts_by_switch: Counter[str] = Counter()
     for cable in plan.cables:
         if cable.fabric == fabric_name and cable.a.side == "host":
-            counts[cable.b.device] = counts.get(cable.b.device, 0) + (cable.a.address is not None)
-    return max(counts.values(), default=1)
+            hosts_by_switch[cable.b.device] += cable.a.address is not None
+    return max(hosts_by_switch.values(), default=1)
 
 
 def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tuple[str, ...]:
@@ -287,7 +294,8 @@ def boot_services(plan: Plan, image: Image, node_group: str, shape: Shape) -> tu
     if mounts_of(plan, node_group):
         services.append("remote-fs.target")
     services.extend(_boot_server_services(plan, image, node_group))
-    services.extend(gpu_units(image, (group for group in plan.spec.node_groups if group.name == node_group)))
+    groups = [group for group in plan.spec.node_groups if group.name == node_group]
+    services.extend(gpu_units(image, groups))
     services.extend(unit for unit in image.enabled_units if unit not in services)
     return tuple(services)
 
