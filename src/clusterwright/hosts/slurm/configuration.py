@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -115,15 +116,23 @@ class JobSettings:
 
 def controller_settings(plan: Plan, scheduler: Scheduler, topology: SlurmTopology) -> ControllerSettings:
     """The controllers with the addresses that nodes reach them at."""
-    addresses = {name: node_address(plan, plan.by_name[name], scheduler.nodes) for name in controllers(plan, scheduler)}
+    hosts = []
+    is_ipv6 = False
+    for name in controllers(plan, scheduler):
+        address = node_address(plan, plan.by_name[name], scheduler.nodes)
+        if address is None:
+            hosts.append(name)
+        else:
+            hosts.append(f"{name}({address})")
+            is_ipv6 = is_ipv6 or ":" in address
     shared_by = scheduler.controllers.shared_by or ""
     munge = topology.munge
     return ControllerSettings(
         cluster=cluster_name(plan, scheduler),
-        hosts=tuple(f"{name}({address})" if address else name for name, address in addresses.items()),
-        ipv6=any(":" in address for address in addresses.values() if address),
+        hosts=tuple(hosts),
+        ipv6=is_ipv6,
         state=scheduler.controllers.state,
-        state_by=shared_by if len(addresses) > 1 else "",
+        state_by=shared_by if len(hosts) > 1 else "",
         key_by_site="" if munge is None else munge.by_site or "",
         accountant=accountant(plan, scheduler) or "",
         enforces_accounts=any(partition.allow_accounts for partition in scheduler.partitions),
@@ -135,8 +144,12 @@ def message_settings(plan: Plan, scheduler: Scheduler) -> MessageSettings:
     members = compute_nodes(plan, scheduler)
     boots = plan.spec.rollout.boots
     timeout_s = LARGE_TIMEOUT_S if len(members) > LARGE else USUAL_TIMEOUT_S
+    # Where nodes pass no messages on, the controller sends to all of them itself.
+    tree_width = max(USUAL_WIDTH, len(members))
+    if passes_messages_on(scheduler):
+        tree_width = _tree_width(len(members))
     return MessageSettings(
-        tree_width=_tree_width(len(members)) if passes_messages_on(scheduler) else max(USUAL_WIDTH, len(members)),
+        tree_width=tree_width,
         timeout_s=timeout_s,
         unkillable_s=max(USUAL_UNKILLABLE_S, 5 * timeout_s),
         health_interval_s=_health_interval_s(plan, members),
@@ -165,10 +178,11 @@ def node_lines(plan: Plan, scheduler: Scheduler) -> tuple[NodeLine, ...]:
         model = plan.spec.catalogue[device.model]
         resource = gres(model.gpus) if model.gpus is not None else ""
         names[_hardware(model.host), resource, device.pod, device.state].append(device.name)
-    return tuple(
-        NodeLine(names=hostlist(members), hardware=hardware, gres=resource, feature=pod, state=state)
-        for (hardware, resource, pod, state), members in names.items()
-    )
+    lines = []
+    for (hardware, resource, pod, state), members in names.items():
+        line = NodeLine(names=hostlist(members), hardware=hardware, gres=resource, feature=pod, state=state)
+        lines.append(line)
+    return tuple(lines)
 
 
 def partition_lines(plan: Plan, scheduler: Scheduler) -> Iterator[PartitionLine]:
@@ -199,17 +213,21 @@ def _have_pmix(plan: Plan, scheduler: Scheduler) -> bool:
 
     On login nodes too, whose srun loads the plugin before it asks for anything.
     """
-    images = [
-        plan.spec.image(group.image or "") for group in _groups(plan, (*scheduler.nodes, *login_groups(scheduler)))
-    ]
-    distributions = [distribution_of(image.distribution) for image in images if image is not None]
-    return len(distributions) == len(images) > 0 and all(
-        distribution is not None and distribution.packages_for("pmix") for distribution in distributions
-    )
+    groups = _groups(plan, (*scheduler.nodes, *login_groups(scheduler)))
+    return bool(groups) and all(_has_pmix(plan, group) for group in groups)
+
+
+def _has_pmix(plan: Plan, group: NodeGroup) -> bool:
+    """Whether the distribution of a group's image has a package of PMIx."""
+    image = plan.spec.image(group.image or "")
+    distribution = distribution_of(image.distribution) if image is not None else None
+    return distribution is not None and bool(distribution.packages_for("pmix"))
 
 
 def _groups(plan: Plan, names: Iterable[str]) -> list[NodeGroup]:
-    return [group for name in names if (group := plan.spec.node_group(name)) is not None]
+    """The node groups with these names, without unknown ones."""
+    groups = (plan.spec.node_group(name) for name in names)
+    return [group for group in groups if group is not None]
 
 
 def _tree_width(nodes: int) -> int:
@@ -269,16 +287,15 @@ def _gpu_lines(plan: Plan, scheduler: Scheduler) -> Iterator[DeviceLine]:
 
 def _plugins(plan: Plan, scheduler: Scheduler) -> Iterator[tuple[str, str]]:
     """Plugins of srun and slurmstepd: pyxis, where nodes start containers by enroot."""
-    images = (
-        image for group in _groups(plan, scheduler.nodes) if (image := plan.spec.image(group.image or "")) is not None
-    )
-    if any(uses_enroot(image) for image in images):
+    images = [plan.spec.image(group.image or "") for group in _groups(plan, scheduler.nodes)]
+    if any(uses_enroot(image) for image in images if image is not None):
         yield "plugstack.conf", template("slurm/plugstack.conf.j2").render()
 
 
 def _health_interval_s(plan: Plan, members: Iterable[Device]) -> int:
-    """Slurm has one interval for all nodes: that of the image that asks for the shortest."""
-    images = [plan.spec.image(name) for name in sorted({device.image for device in members if device.image})]
+    """The shortest interval of all images: Slurm has one for all nodes."""
+    image_names = {device.image for device in members if device.image}
+    images = [plan.spec.image(name) for name in image_names]
     return min((image.health.interval_s for image in images if image is not None), default=USUAL_HEALTH.interval_s)
 
 
@@ -293,5 +310,5 @@ def _hardware(host: Host | None) -> str:
 
 
 def _word(text: str) -> str:
-    """A name in the letters that Slurm takes for clusters."""
-    return "".join(char if char.isalnum() or char in "_-" else "_" for char in text.lower())
+    """A name in letters that Slurm accepts for clusters."""
+    return re.sub(r"[^\w-]", "_", text.lower())

@@ -18,7 +18,7 @@ class DeviceLine:
 
     names: str
     kind: str
-    """What NVML calls them, as slurmd has it; "" where unknown."""
+    """NVML's name of them, as slurmd writes it; "" if unknown."""
     files: str
     cores: str
     """Slurm's own numbers of the cores, "" where the catalogue does not say which processor a GPU is at."""
@@ -30,7 +30,9 @@ def gpu_kind(gpus: Gpus) -> str:
     slurmd uses this form when it asks NVML itself (gpu_common_underscorify_tolower): requests for GPUs of a type stay
     the same either way.
     """
-    return gpus.nvml_name.lower().replace(" ", "_") if gpus.nvml_name is not None else ""
+    if gpus.nvml_name is None:
+        return ""
+    return gpus.nvml_name.lower().replace(" ", "_")
 
 
 def gres(gpus: Gpus) -> str:
@@ -69,7 +71,7 @@ def gpus_by_cores(model: HardwareModel) -> Mapping[str, tuple[int, ...]]:
     if model.host is None or model.pcie is None or model.host.sockets == 1:
         return everywhere
     nics = chain.from_iterable(group.nics for group in model.nic_groups)
-    numa_by_gpu = {nic.gpu: nic.numa for nic in nics if nic.gpu is not None and nic.numa is not None}
+    numa_by_gpu = {nic.gpu: nic.numa for nic in nics if nic.numa is not None}
     per_socket = model.host.cores_per_socket
     by_cores: dict[str, list[int]] = {}
     for index in range(count):

@@ -53,4 +53,8 @@ def _ranges(numbers: list[str]) -> str:
             runs.append([text])
     if len(ordered) == 1:
         return ordered[0]
-    return "[" + ",".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs) + "]"
+    return f"[{','.join(map(_range, runs))}]"
+
+
+def _range(run: list[str]) -> str:
+    return run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}"

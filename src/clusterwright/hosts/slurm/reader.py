@@ -84,7 +84,10 @@ def _names_of_term(term: str) -> Iterator[str]:
         if match.start() != end:
             raise ValueError(f"{term}: is no list of names")
         end = match.end()
-        choices.append([match["text"]] if match["text"] is not None else list(_numbers(match["ranges"])))
+        if match["text"] is not None:
+            choices.append([match["text"]])
+        else:
+            choices.append(list(_numbers(match["ranges"])))
     if end != len(term) or not term:
         raise ValueError(f"{term}: is no list of names")
     return ("".join(parts) for parts in product(*choices))
@@ -103,4 +106,6 @@ def _numbers(ranges: str) -> Iterator[str]:
 def read_servers(text: str) -> tuple[str, ...]:
     """The controllers with slurmd's configuration, in order; none if it names none."""
     match = _SERVERS.search(text)
-    return tuple(server.partition(":")[0] for server in match["servers"].split(",")) if match is not None else ()
+    if match is None:
+        return ()
+    return tuple(server.partition(":")[0] for server in match["servers"].split(","))

@@ -41,7 +41,8 @@ def compute_nodes(plan: Plan, scheduler: Scheduler) -> tuple[Device, ...]:
     """The compute nodes of Slurm; none for other machines."""
     if scheduler.slurm is None:
         return ()
-    return tuple(d for d in plan.devices if d.kind == "node" and d.node_group in scheduler.nodes)
+    nodes = (device for device in plan.devices if device.kind == "node")
+    return tuple(device for device in nodes if device.node_group in scheduler.nodes)
 
 
 def tree(plan: Plan, scheduler: Scheduler) -> tuple[TreeSwitch, ...]:
@@ -58,7 +59,9 @@ def tree(plan: Plan, scheduler: Scheduler) -> tuple[TreeSwitch, ...]:
         top += parents.pop(CLUSTER, [])
         switches.extend(TreeSwitch(name, "Switches", hostlist(members)) for name, members in parents.items())
         below = list(parents)
-    return (*switches, TreeSwitch(CLUSTER, "Switches", hostlist(top))) if top else tuple(switches)
+    if top:
+        switches.append(TreeSwitch(CLUSTER, "Switches", hostlist(top)))
+    return tuple(switches)
 
 
 def _parent(plan: Plan, name: str, boundaries: set[str]) -> str:
@@ -88,9 +91,6 @@ def _leaves(plan: Plan, scheduler: Scheduler) -> dict[str, list[str]]:
     leaves: dict[str, list[str]] = {}
     leaf = scheduler.slurm.leaf if scheduler.slurm is not None else CLUSTER
     for device in compute_nodes(plan, scheduler):
-        home = next(
-            (name for name in device.groups if plan.group_by_name[name].level == leaf),
-            CLUSTER,
-        )
-        leaves.setdefault(home, []).append(device.name)
+        at_leaf = [name for name in device.groups if plan.group_by_name[name].level == leaf]
+        leaves.setdefault(at_leaf[0] if at_leaf else CLUSTER, []).append(device.name)
     return leaves

@@ -70,10 +70,11 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     if subnet is None or subnet.fabric.subnet_manager is None:
         return
     fabric, manager = subnet.fabric, subnet.fabric.subnet_manager
+    rank = manager_hosts(plan, fabric.name).index(device.name)
     view = UfmView(
         fabric=fabric.name,
         guid=format_guid(manager_guids(plan, subnet.name).get(device.name, 0)),
-        priority=HIGHEST_PRIORITY - min(manager_hosts(plan, fabric.name).index(device.name), HIGHEST_PRIORITY),
+        priority=max(0, HIGHEST_PRIORITY - rank),
         manager=manager,
         subnet_prefix=format_guid(subnet.prefix),
         folder=f"/{FOLDER_OF_UFM}",
@@ -89,9 +90,8 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     if manager.sharp:
         names[f"{SHARP_FOLDER}/sharp_am.cfg"] = "sharp_am.cfg.j2"
     for path, name in names.items():
-        yield Artifact(
-            device=device.name, path=path, source=template(f"ufm/{name}").render(view=view).encode(), kind=KIND
-        )
+        text = template(f"ufm/{name}").render(view=view)
+        yield Artifact(device=device.name, path=path, source=text.encode(), kind=KIND)
     partitions = template("opensm/partitions.j2").render(partitions=partition_views(plan, subnet.name))
     yield Artifact(
         device=device.name,
@@ -105,7 +105,10 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 @per_plan
 def _radix(plan: Plan, fabric_name: str) -> int:
-    switches = [d for d in plan.devices if d.kind == "switch" and d.fabric == fabric_name and d.guid is not None]
-    samples = {device.model: device for device in switches}
-    chips = chain.from_iterable(chips_of(plan, device) for device in samples.values())
+    """The number of ports of a fabric's largest chip."""
+    device_of_model = {}
+    for device in plan.devices:
+        if device.kind == "switch" and device.fabric == fabric_name and device.guid is not None:
+            device_of_model[device.model] = device
+    chips = chain.from_iterable(chips_of(plan, device) for device in device_of_model.values())
     return max((chip.ports for chip in chips), default=0)

@@ -118,7 +118,7 @@ def shared_lids(text: str) -> Iterator[Contradiction]:
         if (kept := _LID_RANGE.match(line)) is not None:
             lids = range(int(kept[1], 16), min(int(kept[2], 16), 0xFFFF) + 1)
         elif is_switch and line.startswith("["):
-            continue  # the LID of whom it leads to
+            continue  # the LID in a switch's port line is the peer's
         elif (match := _OWN_LIDS.search(line)) is not None:
             lids = range(int(match[1]), int(match[1]) + (1 << int(match[2])))
         else:
@@ -199,11 +199,10 @@ def _linked(reading: _Reading) -> DiscoveredFabric:
     for row in np.flatnonzero(~agreed):
         node, port, peer_id, peer_port, line = rows[row]
         other = reading.index.get(peer_id)
-        target = (
-            f"{peer_id} port {peer_port}, which is not in the file"
-            if other is None
-            else (f"{_end(reading, other, peer_port)}, which names another end")
-        )
+        if other is None:
+            target = f"{peer_id} port {peer_port}, which is not in the file"
+        else:
+            target = f"{_end(reading, other, peer_port)}, which names another end"
         faults.append(Contradiction(line, f"{_end(reading, node, port)} goes to {target}"))
     first = agreed & (near[:, 0] >= 0) & (far[:, 0] >= 0) & (key < peer)
     mate = near[far_row]

@@ -81,7 +81,8 @@ def _statement(words: list[tuple[str, int]], line: int) -> Statement:
     split = texts.index(":") if ":" in texts else len(texts)
     name, pkey, default = "", None, "limited"
     flags: list[str] = []
-    for index, (word, number) in enumerate(pair for pair in words[:split] if pair[0] != ","):
+    definition = [(word, number) for word, number in words[:split] if word != ","]
+    for index, (word, number) in enumerate(definition):
         key, _, value = word.partition("=")
         lowered = key.lower()
         if lowered == "defmember":
@@ -105,8 +106,9 @@ def _pkey(name: str, value: str, line: int) -> int | None:
 
 
 def _number(text: str) -> int:
-    """As strtoull reads it: with a leading zero it is octal."""
-    return int(text, 8 if text.startswith("0") and text.isdecimal() else 0)
+    """A number as strtoull reads it: with a leading zero it is octal."""
+    is_octal = text.startswith("0") and text.isdecimal()
+    return int(text, 8 if is_octal else 0)
 
 
 def _membership(value: str, line: int) -> str:

@@ -38,8 +38,8 @@ def read_topology(text: str) -> TopologyCables:
         words = line.split()
         if len(words) == 5 and words[1] == "->" and system:
             port, _, far_model, far, far_port = words
-            is_first = system < far or (system == far and port < far_port)
-            cables[(system, port, far, far_port) if is_first else (far, far_port, system, port)] = number
+            first, second = sorted([(system, port), (far, far_port)])
+            cables[*first, *second] = number
             ports[model, port] = ports[far_model, far_port] = number
             far_models[far, far_model] = number
         elif len(words) == 2 and not line.startswith((" ", "#")):
@@ -49,8 +49,8 @@ def read_topology(text: str) -> TopologyCables:
             unknown.append((number, line))
     for (far, far_model), number in far_models.items():
         if models.get(far) != far_model:
-            held = models.get(far, "of no line")
-            faults.append((number, f"{far} is of the model {held} elsewhere, and {far_model} here"))
+            model_elsewhere = models.get(far, "of no line")
+            faults.append((number, f"{far} is of the model {model_elsewhere} elsewhere, and {far_model} here"))
     return TopologyCables(models=models, cables=cables, unknown=tuple(unknown), faults=tuple(faults), ports=ports)
 
 

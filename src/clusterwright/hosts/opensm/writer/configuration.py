@@ -75,12 +75,18 @@ def subnets_managed(plan: Plan, device: Device) -> tuple[IbSubnet, ...]:
     if device.kind != "node":
         return ()
     return tuple(
-        subnet
-        for subnet in plan.ib_subnets.values()
-        if subnet.fabric.subnet_manager
-        and subnet.fabric.subnet_manager.kind == OPENSM
-        and device.name in manager_hosts(plan, subnet.fabric.name)
+        subnet for subnet in _subnets_of_opensm(plan) if device.name in manager_hosts(plan, subnet.fabric.name)
     )
+
+
+@per_plan
+def _subnets_of_opensm(plan: Plan) -> tuple[IbSubnet, ...]:
+    subnets = []
+    for subnet in plan.ib_subnets.values():
+        manager = subnet.fabric.subnet_manager
+        if manager is not None and manager.kind == OPENSM:
+            subnets.append(subnet)
+    return tuple(subnets)
 
 
 def subnet_of_ufm(plan: Plan, device: Device) -> IbSubnet | None:
@@ -141,11 +147,12 @@ def _manager(plan: Plan, device: Device, subnet: IbSubnet) -> Iterator[Artifact]
     if manager is None:
         return
     place = place_of(plan, subnet)
+    rank = managers_by_priority(plan, subnet.name).index(device.name)
     view = ManagerView(
         subnet=subnet.name,
         place=place,
         guid=format_guid(manager_guids(plan, subnet.name).get(device.name, 0)),
-        priority=HIGHEST_PRIORITY - min(managers_by_priority(plan, subnet.name).index(device.name), HIGHEST_PRIORITY),
+        priority=max(0, HIGHEST_PRIORITY - rank),
         subnet_prefix=format_guid(subnet.prefix),
         routing_engine=routing_engines(manager.routing_engine),
         has_storage=bool(storage_guids(plan, subnet.name)),
@@ -177,7 +184,7 @@ def _manager(plan: Plan, device: Device, subnet: IbSubnet) -> Iterator[Artifact]
 def manager_hosts(plan: Plan, fabric_name: str) -> tuple[str, ...]:
     """Names of the hosts of a fabric's subnet manager, the intended master first.
 
-    They are taken from as many outermost groups as there are, one each in turn, so that no pod takes all of them down.
+    They are taken from all outermost groups in turn, so that no failed pod takes all of them down.
     A drained host keeps its manager: another node would have to start one that it does not run, with a GUID that no
     partition file knows yet. Nor does it change its priority: opensm 3.3.23 hands over by HUP to a standby that is
     master then and never sweeps (tried over ibsim), while a master that stops is followed by one that does.
@@ -191,18 +198,17 @@ def manager_hosts(plan: Plan, fabric_name: str) -> tuple[str, ...]:
         if device.kind == "node" and device.node_group == manager.nodes and device.state != OUT_OF_SERVICE:
             by_pod.setdefault(device.pod, []).append(device.name)
     hosts: list[str] = []
-    turn = 0
-    while len(hosts) < manager.count and any(turn < len(names) for names in by_pod.values()):
+    longest = max(map(len, by_pod.values()), default=0)
+    for turn in range(longest):
         hosts.extend(names[turn] for names in by_pod.values() if turn < len(names))
-        turn += 1
     return tuple(hosts[: manager.count])
 
 
 @per_plan
 def managers_by_priority(plan: Plan, subnet_name: str) -> tuple[str, ...]:
-    """The hosts of a subnet's manager, the one meant to be master first: planes have their masters in turn.
+    """The hosts of a subnet's manager, the intended master first.
 
-    So no host that fails has the managers of all planes change at once.
+    Planes have their masters on hosts in turn, so that no single failure moves the masters of all planes at once.
     """
     subnet = plan.ib_subnets[subnet_name]
     hosts = manager_hosts(plan, subnet.fabric.name)
@@ -211,31 +217,31 @@ def managers_by_priority(plan: Plan, subnet_name: str) -> tuple[str, ...]:
 
 
 def routing_engines(engine: str) -> str:
-    """The spec's engine, with falling back to another one forbidden."""
-    return engine if "no_fallback" in engine.split(",") else f"{engine},no_fallback"
+    """The spec's engine, without fallback to another one."""
+    if "no_fallback" in engine.split(","):
+        return engine
+    return f"{engine},no_fallback"
 
 
 def root_guids(plan: Plan, subnet_name: str) -> tuple[int, ...]:
-    """Node GUIDs of the top tier's switches; of a director its spine chips, the roots that a subnet manager sees.
+    """Node GUIDs of the top tier's switches; those of its spine chips for a director.
 
-    A drained switch is none: ftree and updn lead every path up to a root and down again, so they pass by a switch below
-    the leaves, while its links stay up and it stays managed (tried with opensm 3.3.23).
+    A drained switch is no root: ftree and updn lead every path up to a root and down again, so none crosses it, while
+    its links stay up and it stays managed (tried with opensm 3.3.23).
     """
-    top = max((d.tier for d in _switches(plan, subnet_name)), default=0)
+    switches = _switches(plan, subnet_name)
+    top_tier = max((device.tier for device in switches), default=0)
     guids: list[int] = []
-    for device in _switches(plan, subnet_name):
-        if device.tier == top and device.state == ACTIVE:
+    for device in switches:
+        if device.tier == top_tier and device.state == ACTIVE:
             guids.extend(chip.guid for chip in chips_of(plan, device) if chip.kind != "leaf")
     return tuple(guids)
 
 
 def compute_guids(plan: Plan, subnet_name: str) -> tuple[int, ...]:
     """Port GUIDs of the adapters of nodes with GPUs, in rank and rail order."""
-    return tuple(
-        cable.a.guid
-        for cable in cabled(plan, subnet_name)
-        if cable.a.guid is not None and plan.by_name[cable.a.device].rank is not None
-    )
+    adapters = _adapter_guids(plan, subnet_name)
+    return tuple(guid for device, guid in adapters if plan.by_name[device].rank is not None)
 
 
 def switch_names(plan: Plan, subnet_name: str) -> list[tuple[str, str]]:
@@ -247,11 +253,15 @@ def switch_names(plan: Plan, subnet_name: str) -> list[tuple[str, str]]:
 @per_plan
 def storage_guids(plan: Plan, subnet_name: str) -> tuple[int, ...]:
     """Port GUIDs of the adapters of nodes without GPUs: storage and services, which ftree keeps out of its balance."""
-    return tuple(
-        cable.a.guid
-        for cable in cabled(plan, subnet_name)
-        if cable.a.guid is not None and plan.by_name[cable.a.device].rank is None
-    )
+    adapters = _adapter_guids(plan, subnet_name)
+    return tuple(guid for device, guid in adapters if plan.by_name[device].rank is None)
+
+
+def _adapter_guids(plan: Plan, subnet_name: str) -> Iterator[tuple[str, int]]:
+    """The node and port GUID of each cabled adapter."""
+    for cable in cabled(plan, subnet_name):
+        if cable.a.guid is not None:
+            yield cable.a.device, cable.a.guid
 
 
 @per_plan
@@ -273,10 +283,11 @@ def subnet_files(plan: Plan, subnet_name: str, folder: str) -> tuple[tuple[str, 
         ),
         ("ib-node-name-map", template("opensm/ib-node-name-map.j2").render(names=switch_names(plan, subnet_name))),
     )
-    files_found = tuple((f"{folder}/{name}", text.encode()) for name, text in texts)
-    if not storage:  # opensm refuses to route with an empty file
-        return files_found
-    return (*files_found, (f"{folder}/io_guids.conf", template("opensm/guids.conf.j2").render(guids=storage).encode()))
+    files = [(f"{folder}/{name}", text.encode()) for name, text in texts]
+    if storage:  # opensm refuses to route with an empty file
+        text = template("opensm/guids.conf.j2").render(guids=storage)
+        files.append((f"{folder}/io_guids.conf", text.encode()))
+    return tuple(files)
 
 
 @per_plan
@@ -285,16 +296,16 @@ def manager_guids(plan: Plan, subnet_name: str) -> dict[str, int]:
 
     All of them are full members of the default partition, master or not.
     """
-    first: dict[str, int] = {}
-    for cable in cabled(plan, subnet_name):
-        if cable.a.guid is not None:
-            first.setdefault(cable.a.device, cable.a.guid)
+    first_guid: dict[str, int] = {}
+    for device, guid in _adapter_guids(plan, subnet_name):
+        first_guid.setdefault(device, guid)
     hosts = manager_hosts(plan, plan.ib_subnets[subnet_name].fabric.name)
-    return {host: first[host] for host in hosts if host in first}
+    return {host: first_guid[host] for host in hosts if host in first_guid}
 
 
 @per_plan
 def _switches(plan: Plan, subnet_name: str) -> tuple[Device, ...]:
-    """The switches that are there; those out of service are not."""
-    switches = plan.ib_subnets[subnet_name].switches
-    return tuple(d for d in plan.devices if d.name in switches and d.guid is not None and d.state != OUT_OF_SERVICE)
+    """The switches of a subnet, without those out of service."""
+    names = plan.ib_subnets[subnet_name].switches
+    switches = [device for device in plan.devices if device.name in names and device.guid is not None]
+    return tuple(device for device in switches if device.state != OUT_OF_SERVICE)

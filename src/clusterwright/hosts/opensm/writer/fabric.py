@@ -57,13 +57,13 @@ def fabric_file(plan: Plan, subnet: str) -> FabricFile:
     The chips of a director have its GUID as their system image GUID in common, as in a real one.
     """
     names = plan.ib_subnets[subnet].switches
-    switches = [d for d in plan.devices if d.name in names and d.guid is not None and d.state != OUT_OF_SERVICE]
+    all_switches = [device for device in plan.devices if device.name in names and device.guid is not None]
+    switches = [device for device in all_switches if device.state != OUT_OF_SERVICE]
     chips: dict[str, tuple[Chip, ...]] = {device.name: chips_of(plan, device) for device in switches}
-    places = {
-        model: chip_ports(plan.spec.catalogue[model], split=model in plan.split_models)
-        for model in {device.model for device in switches}
-    }
     models = {device.name: device.model for device in switches}
+    places = {}
+    for model in set(models.values()):
+        places[model] = chip_ports(plan.spec.catalogue[model], split=model in plan.split_models)
     lines: dict[int, list[tuple[int, str]]] = defaultdict(list)
     adapters: list[str] = []
 
@@ -107,10 +107,12 @@ def _join(lines: dict[int, list[tuple[int, str]]], one: Chip, one_port: int, oth
 
 
 def _switch(chip: Chip, system: int, links: list[tuple[int, str]]) -> str:
-    return (
+    head = (
         f"sysimgguid=0x{system:x}\nswitchguid=0x{chip.guid:x}\n"
         f'Switch\t{chip.ports} "S-{chip.guid:016x}"\t\t# "{chip.name}"\n'
-    ) + "".join(f"[{port}]\t{peer}\n" for port, peer in sorted(links))
+    )
+    ports = "".join(f"[{port}]\t{peer}\n" for port, peer in sorted(links))
+    return head + ports
 
 
 def _adapter(nic: Interface, port_guid: int, chip: Chip, port: int) -> str:

@@ -32,10 +32,11 @@ def qos_view(fabric: Fabric) -> QosView | None:
         return None
     lane_of = {item.service_level: item.queue for item in classes}
     rest = lane_of.get(0, classes[0].queue)
-    highest = max(item.queue for item in classes)
+    highest_lane = max(item.queue for item in classes)
+    has_low_table = any(item.arbitration == "low" for item in classes)
     return QosView(
-        lanes=next(count for count in LANE_COUNTS if count > highest),
-        high_limit=HIGH_LIMIT if any(item.arbitration == "low" for item in classes) else UNLIMITED,
+        lanes=next(count for count in LANE_COUNTS if count > highest_lane),
+        high_limit=HIGH_LIMIT if has_low_table else UNLIMITED,
         high=_table(classes, "high"),
         low=_table(classes, "low"),
         lane_of_level=",".join(str(lane_of.get(level, rest)) for level in range(SERVICE_LEVELS)),
@@ -44,5 +45,7 @@ def qos_view(fabric: Fabric) -> QosView | None:
 
 def _table(classes: list[TrafficClass], name: str) -> str:
     """One arbitration table. A lane outside it has weight 0 there: opensm fills in missing ones."""
-    lanes = {item.queue: item.weight if item.arbitration == name else 0 for item in classes}
+    lanes = {}
+    for item in classes:
+        lanes[item.queue] = item.weight if item.arbitration == name else 0
     return ",".join(f"{lane}:{weight}" for lane, weight in sorted(lanes.items()))

@@ -59,9 +59,11 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 def _managed(plan: Plan, device: Device) -> tuple[str, ...]:
     """The subnets that a host manages, whichever program does."""
-    of_ufm = subnet_of_ufm(plan, device)
     names = [subnet.name for subnet in subnets_managed(plan, device)]
-    return (*names, of_ufm.name) if of_ufm is not None else tuple(names)
+    of_ufm = subnet_of_ufm(plan, device)
+    if of_ufm is not None:
+        names.append(of_ufm.name)
+    return tuple(names)
 
 
 @per_plan
@@ -90,14 +92,14 @@ def _systems(plan: Plan, subnet: str) -> tuple[TopologySystem, ...]:
     for cable in cabled(plan, subnet):
         far = plan.by_name[cable.a.device]
         cables.setdefault(far.name, [])
-        cables.setdefault(cable.b.device, []).append(
-            (port_name(cable.b.port), far.model, far.name, port_name(cable.a.port))
-        )
-    return tuple(
-        TopologySystem(device.model, device.name, tuple(cables[device.name]))
-        for device in plan.devices
-        if device.name in cables
-    )
+        line = (port_name(cable.b.port), far.model, far.name, port_name(cable.a.port))
+        cables.setdefault(cable.b.device, []).append(line)
+    systems = []
+    for device in plan.devices:
+        if device.name in cables:
+            system = TopologySystem(type=device.model, name=device.name, cables=tuple(cables[device.name]))
+            systems.append(system)
+    return tuple(systems)
 
 
 def port_name(port: str) -> str:
@@ -114,10 +116,11 @@ def _adapters(plan: Plan, fabrics: Set[str], model: HardwareModel) -> list[Topol
             if group is not None and group.model.name == model.name:
                 attached.add(attach.nics)
     nics = chain.from_iterable(group.nics for group in model.nic_groups if group.name in attached)
-    return [
-        TopologyNode(kind="CA", width=1, type=ADAPTER_TYPE, name=nic.interface, ports=(f"1 -> {nic.interface}",))
-        for nic in nics
-    ]
+    return [_adapter(nic.interface) for nic in nics]
+
+
+def _adapter(interface: str) -> TopologyNode:
+    return TopologyNode(kind="CA", width=1, type=ADAPTER_TYPE, name=interface, ports=(f"1 -> {interface}",))
 
 
 def _chips(model: HardwareModel, *, split: bool) -> list[TopologyNode]:
@@ -133,13 +136,9 @@ def _chips(model: HardwareModel, *, split: bool) -> list[TopologyNode]:
     for link in internal_links(model):
         ports[link.leaf][link.leaf_port] = f"{link.leaf_port} -> {names[link.spine]} {link.spine_port}"
         ports[link.spine].setdefault(link.spine_port, "")
-    return [
-        TopologyNode(
-            kind="SW",
-            width=max(chip_lines),
-            type=SWITCH_TYPE,
-            name=name,
-            ports=tuple(line for _, line in sorted(chip_lines.items()) if line),
-        )
-        for name, chip_lines in zip(names, ports, strict=True)
-    ]
+    nodes = []
+    for name, chip_lines in zip(names, ports, strict=True):
+        lines = tuple(line for _, line in sorted(chip_lines.items()) if line)
+        node = TopologyNode(kind="SW", width=max(chip_lines), type=SWITCH_TYPE, name=name, ports=lines)
+        nodes.append(node)
+    return nodes
