@@ -197,14 +197,14 @@ def test_commands_elsewhere_are_found() -> None:
 
 def test_the_reference_of_commands_is_what_the_parser_makes() -> None:
     introduction = (
-        "Every command with its options; `--help` behind each prints the same.\n"
-        "What a command says by its exit status stands at the [end](#exit-statuses)."
+        "Look up a command, its options and its [exit status](#exit-statuses). `--help` after a command prints\n"
+        "the same."
     )
     statuses = (
         "\n## Exit statuses\n\n"
-        "As a rule, 0 means that there is nothing to say, and 1 that there are findings. 2 means that the command\n"
-        "could not run: wrong arguments, a file that cannot be read, a spec with errors where a plan is needed. 130\n"
-        "means that it was interrupted.\n\n"
+        "As a rule, 0 means success without findings, and 1 means findings. 2 means that the command could not run:\n"
+        "wrong arguments, an unreadable file, or a spec with errors where a plan is needed. 130 means that it was\n"
+        "interrupted.\n\n"
     )
     made = {
         "cli.md": f"{command_page(cli, introduction)}{statuses}{status_table(cli)}\n",
@@ -217,6 +217,12 @@ def test_the_reference_of_commands_is_what_the_parser_makes() -> None:
         assert page.read_text(encoding="utf-8") == text, (
             f"{name} is stale: CLUSTERWRIGHT_GOLDEN=write pytest {__file__}"
         )
+
+
+def test_no_help_shows_marks_of_click() -> None:
+    for name, command in commands(cli):
+        shown = command.get_help(click.Context(command, info_name=name))
+        assert "\\b" not in shown, name
 
 
 def test_the_manual_page_is_one_that_man_shows() -> None:

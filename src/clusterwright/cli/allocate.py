@@ -21,7 +21,7 @@ _EXIT_DIFFERENT = 1
     "--cables",
     type=click.Path(path_type=Path),
     metavar="FILE.csv",
-    help="A point-to-point list of the cables as they were laid (A-Node, A-Port, Z-Node, Z-Port): they stand there.",
+    help="A point-to-point list of the installed cables (A-Node, A-Port, Z-Node, Z-Port): they keep their ports.",
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 where the file would change.")
 def allocate(spec: Path, cables: Path | None, check: bool) -> int:

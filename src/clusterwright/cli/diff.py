@@ -28,7 +28,10 @@ _NO_ANSWER = "nothing of the kind"
 @click.argument("after", metavar="B")
 @click.option("--format", "form", type=click.Choice(("text", "json", MARKDOWN)), default="text", show_default=True)
 @click.option(
-    "--cables", type=click.Path(path_type=Path), metavar="FILE.csv", help="Write the floor's work order to this file."
+    "--cables",
+    type=click.Path(path_type=Path),
+    metavar="FILE.csv",
+    help="Write the work order for the data-centre staff to this file.",
 )
 @click.option("--config/--no-config", default=True, help="Compare rendered files as well (default), or only the model.")
 @click.option(

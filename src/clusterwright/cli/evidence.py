@@ -27,12 +27,12 @@ _EXIT_CANNOT_RUN = 2
     "--observed",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="Take text from here instead: DIR/<device>/<path on the device>, as read back from devices.",
+    help="Read files here instead of rendering: DIR/<device>/<path on the device>, read back from devices.",
 )
 @click.option("--format", "form", type=click.Choice(("text", "ncp")), default="text", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="With ncp: a file for each test.")
 @click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test, as NET01-01; may be repeated.")
-@click.option("--node", metavar="NODE", help="The node that answers about one node name; by itself the first.")
+@click.option("--node", metavar="NODE", help="The node for tests of a single node. [default: the first]")
 @click.option("--key", type=click.Path(path_type=Path), metavar="PEM", help="The Ed25519 key that signs DIR.")
 def evidence(
     spec: Path,

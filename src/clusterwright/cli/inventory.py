@@ -42,14 +42,16 @@ def _folder_url(_context: click.Context, _parameter: click.Parameter, value: str
     type=click.Path(path_type=Path),
     help="A file to write instead of stdout; a folder for several.",
 )
-@click.option("--pod", help="Only what lies in this pod (p00 or pod0; or other group), and the cables that end there.")
-@click.option("--site", help="What netbox and nautobot call the place; the cluster's name where left out.")
-@click.option("--serial", type=click.IntRange(1, 2**32 - 1), default=1, show_default=True, help="Of dns zones.")
+@click.option("--pod", help="Only devices in this pod (p00 or pod0; or other group), and their cables.")
+@click.option("--site", help="The site's name in NetBox or Nautobot. [default: the cluster's name]")
+@click.option(
+    "--serial", type=click.IntRange(1, 2**32 - 1), default=1, show_default=True, help="Serial number of DNS zones."
+)
 @click.option(
     "--report-url",
     metavar="URL",
     callback=_folder_url,
-    help="Where the pages of `report` are served: alerts of monitoring link to those of devices and racks.",
+    help="URL of the pages of `report`: alerts of monitoring link to their devices and racks.",
 )
 def inventory(
     spec: Path, *, form: str, out: Path | None, pod: str | None, site: str | None, serial: int, report_url: str

@@ -16,8 +16,8 @@ SPEC_ARGUMENTS = frozenset({"spec", "before", "after", "subject", "paths"})
 
 _STDIN = "-"
 _HELP = (
-    "Read no settings, run no rules of the project's own, and read nothing outside of the spec's work tree; "
-    "CLUSTERWRIGHT_ISOLATED=1 says the same."
+    "Read no settings, run no rules of the project, and read no file outside the spec's work tree; "
+    "CLUSTERWRIGHT_ISOLATED=1 does the same."
 )
 
 

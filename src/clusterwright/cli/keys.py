@@ -54,7 +54,9 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Path(path_type=Path, dir_okay=False, exists=True),
             help="transit: the authorities that the server's certificate is checked with.",
         ),
-        click.option("--on", "day", metavar="DATE", help="The day to reckon with (YYYY-MM-DD)  [default: today, UTC]"),
+        click.option(
+            "--on", "day", metavar="DATE", help="Check dates as of this day (YYYY-MM-DD)  [default: today, UTC]"
+        ),
     )
     for decorate in reversed(decorators):
         command = decorate(command)

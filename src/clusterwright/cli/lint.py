@@ -30,7 +30,7 @@ _STDIN = "-"
     "--on",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help="Check expiry dates as of this day, written 2026-12-31; today when left out.",
+    help="Check expiry dates as of this day, such as 2026-12-31. [default: today]",
 )
 @click.option(
     "--out",
@@ -39,24 +39,28 @@ _STDIN = "-"
     type=click.Path(path_type=Path),
     help="Write to this file instead of the standard output.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="Leave out the line that counts; text only.")
+@click.option("--quiet", "-q", is_flag=True, help="Omit the line with the counts; text only.")
 @click.option(
     "--since",
     default="",
     metavar="VERSION",
     help="Show last, under a heading, what rules find that this version of clusterwright did not have; text only.",
 )
-@click.option("--not-judged", is_flag=True, help="List the rules that errors kept from being judged; text only.")
+@click.option("--not-judged", is_flag=True, help="List the rules that were not judged because of errors; text only.")
 @click.option("--statistics", is_flag=True, help="Count findings by code instead of showing each; text only.")
 @click.option(
     "--stdin-filename",
     metavar="FILE",
     default="<stdin>",
-    help="What - is called: what it names is looked for beside it, and the settings of its folder count.",
+    help="Path of -: its references are relative to it, and the settings of its directory apply.",
 )
-@click.option("--fix", is_flag=True, help="First amend what has one right answer, in place; of - to standard output.")
 @click.option(
-    "--diff", is_flag=True, help="Write nothing: show what --fix would amend, and exit with 1 where it would."
+    "--fix",
+    is_flag=True,
+    help="First fix findings that have exactly one fix, in place; for - write to standard output.",
+)
+@click.option(
+    "--diff", is_flag=True, help="Write nothing: show the changes of --fix, and exit with 1 if there are any."
 )
 def lint(
     paths: tuple[str, ...],
@@ -75,14 +79,15 @@ def lint(
 ) -> int:
     """Checks specs, hardware catalogues and switch systems: YAML, schema, references, rules.
 
-    A PATH is a file, a folder whose specs are all checked, or - for the standard input. Without one, what the settings
-    name is checked, or else ./inventory, or this folder. YAML files of a folder that are no specs are passed over.
+    A PATH is a file, a directory whose specs are all checked, or - for the standard input. Without one, lint checks the
+    paths in the settings, or else ./inventory, or this directory. YAML files of a directory that are not specs are
+    skipped.
 
-    One right answer have a misspelt key that can stand for one key only, what a list says twice, a list whose order
-    means nothing and that is not sorted, a figure without `source:` or `assumed:`, which is marked TODO, and a flow
-    that a hint spells out: it is written without an owner, and named for you to review. Comments and layout stay.
+    --fix changes: a misspelt key that resembles one key only, duplicate list items, an unsorted list whose order has no
+    meaning, a figure without `source:` or `assumed:`, which is marked TODO, and a missing flow that a hint spells out.
+    Such a flow is written without an owner, and listed for you to review. Comments and layout stay.
 
-    Settings are clusterwright.toml, or [tool.clusterwright] in pyproject.toml, in the folder of a spec or above.
+    Settings are clusterwright.toml, or [tool.clusterwright] in pyproject.toml, in the directory of a spec or above.
 
     Exit status: 0 clean, 1 findings at or above --fail-on, 2 could not run.
     """

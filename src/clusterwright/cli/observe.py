@@ -34,7 +34,7 @@ _EXIT_DIFFERENCES = 1
     "listings",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="What ibnetdiscover printed; give it again for more scans of the same subnet.",
+    help="Output of ibnetdiscover; may be repeated for more scans of the same subnet.",
 )
 @click.option(
     "--lldp",
@@ -63,14 +63,16 @@ _EXIT_DIFFERENCES = 1
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("collected"),
     show_default=True,
-    help="With --collect: the folder for what is read, in one of its own for each run.",
+    help="With --collect: the directory for collected files, with a subdirectory for each run.",
 )
 @click.option("--adopt", is_flag=True, help="With --running: print the lines of the spec that make it intended.")
-@click.option("--fabric", help="The InfiniBand fabric that was scanned; needed where the spec has several.")
+@click.option("--fabric", help="The scanned InfiniBand fabric; required if the spec has several.")
 @click.option(
-    "--name-map", type=click.Path(path_type=Path), help="A node-name map: its names go before the nodes' own."
+    "--name-map",
+    type=click.Path(path_type=Path),
+    help="A node-name map: its names take precedence over the nodes' own.",
 )
-@click.option("--by-name", is_flag=True, help="Trust names more than planned GUIDs.")
+@click.option("--by-name", is_flag=True, help="Match by names rather than by planned GUIDs.")
 @click.option("--rates/--no-rates", default=True, show_default=True, help="Compare widths and speeds of links.")
 @click.option(
     "--format",
@@ -87,13 +89,13 @@ _EXIT_DIFFERENCES = 1
     help="Compare the statuses of this server's cables with the scan instead: connected where one is seen as planned, "
     "planned where it is missing or plugged elsewhere.",
 )
-@click.option("--url", metavar="URL", help="With --server: where it is, as https://netbox.example.net.")
+@click.option("--url", metavar="URL", help="With --server: its URL, as https://netbox.example.net.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     help="With --server: holds the token, if NETBOX_TOKEN or NAUTOBOT_TOKEN do not.",
 )
-@click.option("--site", help="With --server: what it calls the place; the cluster's name where left out.")
+@click.option("--site", help="With --server: the site's name on it. [default: the cluster's name]")
 @click.option("--write", is_flag=True, help="With --server: write the statuses; without it nothing is changed.")
 def observe(
     spec: Path,

@@ -21,10 +21,12 @@ _EXIT_FINDINGS = 1
 
 @click.command()
 @click.argument("spec", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder to write; replaced whole.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="The directory to write; replaced as a whole."
+)
 @click.option("--only", multiple=True, metavar="GLOB", help="Only devices whose name matches; may be repeated.")
 @click.option("--pod", "pods", multiple=True, metavar="POD", help="Only this layer (pod0, ...); may be repeated.")
-@click.option("--merged", is_flag=True, help="Write each device's whole tree into its folder, and no images.")
+@click.option("--merged", is_flag=True, help="Write each device's whole tree into its directory, without shared files.")
 @click.option(
     "--bundles",
     type=click.Path(path_type=Path),
@@ -34,7 +36,7 @@ _EXIT_FINDINGS = 1
 @click.option(
     "--secrets",
     type=click.Path(path_type=Path),
-    help="With --bundles: where secrets come from, if SPEC does not say so.",
+    help="With --bundles: sources of secrets, if SPEC has no `secrets:`.",
 )
 def render(
     spec: Path,
@@ -53,12 +55,12 @@ def render(
     devices. A file of the same path in a device's own folder takes precedence. With --merged every folder has all files
     of its device.
 
-    SPEC is linted first; errors stop it. DIR is replaced in one step at the end, and left alone when anything fails.
+    SPEC is linted first; errors stop it. DIR is replaced in one step at the end, and stays as it is after a failure.
     A tree of another cluster is not replaced. Files that stay as they are keep their time. Equal files in DIR are hard
     links of each other: copy one before you edit it.
 
-    With --bundles DIR has one file for each device and no manifest, of the devices that --only and --pod leave and of
-    no others. Only you can read them: secrets are in them.
+    With --bundles, DIR has one file for each device that --only and --pod select, and no manifest. The files contain
+    secrets, and only you can read them.
 
     Exit status: 0 written, 1 the spec has errors, 2 could not run.
     """

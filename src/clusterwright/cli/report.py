@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     "--jobs",
     "jobs_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The jobs that run, from `squeue --json` or `squeue --noheader --states=running --format='%i %j %N'`, for the "
+    help="Running jobs, from `squeue --json` or `squeue --noheader --states=running --format='%i %j %N'`, for the "
     "pages of devices; without it the spec's jobs are placed.",
 )
 def report(*, spec: Path, out: Path, root: Path | None, prove: bool, pages: bool, jobs_file: Path | None) -> int:

@@ -121,7 +121,7 @@ def _add_loudness(command: click.Command, inner: Callable[..., Any]) -> None:
 
     command.callback = callback
     if not has_quiet:
-        quiet = "Say nothing of progress: the result, warnings and errors alone."
+        quiet = "Print no progress, only the result, warnings and errors."
         command.params.append(click.Option(["--quiet", "-q", "hush"], is_flag=True, help=quiet))
-    text = "Say on standard error which version ran, for how long, and which files it read."
+    text = "Print version, duration and read files to standard error."
     command.params.append(click.Option(["--verbose"], is_flag=True, help=text))

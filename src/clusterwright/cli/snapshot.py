@@ -15,7 +15,11 @@ _EXIT_FINDINGS = 1
 @click.command("snapshot")
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="The folder to write; replaced whole."
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The directory to write; replaced as a whole.",
 )
 @click.option("--only", multiple=True, metavar="GLOB", help="Only switches whose name matches; may be repeated.")
 def snapshot_command(spec: Path, out: Path, only: tuple[str, ...]) -> int:

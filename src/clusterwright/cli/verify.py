@@ -47,19 +47,19 @@ def verify(
 ) -> int:
     """Proves the claims about the rendered files of SPEC, or about those in DIR; or shows counterexamples.
 
-    SPEC is rendered in memory. DIR is a tree written by `render`, where files that differ from its manifest are
-    refused; or files read back from devices, DIR/<device>/<path on the device>, without a manifest. With --spec all
-    claims about SPEC are proven of DIR, and missing and unexpected files are reported. Without it, claims that need a
-    spec, such as the members of a partition, are not checked, and the answer says so.
+    SPEC is rendered in memory. DIR is a tree written by `render`, whose files must match its manifest, or files read
+    back from devices, DIR/<device>/<path on the device>, without a manifest. With --spec, every check of SPEC runs on
+    DIR, and missing and unexpected files are reported. Without it, parts that need a spec, such as the members of a
+    partition, are not checked, and a note states this.
 
-    With --continuous, for a timer, the answer is also appended to a log of signed, dated and chained records. Nodes
-    keep such a log of their own isolation, by a timer in their image. --records checks that no record of a log was
-    changed, moved or left out, and shows their content.
+    With --continuous, for a timer, the answer is also appended to a log of signed, dated and chained records. A timer
+    in the image of nodes keeps such a log of their own isolation. --records checks that no record of a log was
+    changed, moved or deleted, and prints their content.
 
-    A claim about nothing, such as bandwidth between units where there is one, is not called proven.
+    A check without cases, such as bandwidth between units in a cluster of one unit, reports `nothing to prove`.
 
-    Exit status: 0 proven or nothing to prove, 1 refuted, 2 could not run, 3 nothing refuted, but a claim that could not
-    be checked.
+    Exit status: 0 proven or nothing to prove, 1 a check failed, 2 could not run, 3 no check failed, but one could not
+    be completed.
     """
     from clusterwright.cli.proofs import prove
     from clusterwright.cli.records import leave_record, show_records

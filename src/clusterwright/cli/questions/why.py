@@ -29,17 +29,17 @@ CONTEXT = 20
 @click.option("--line", "number", type=click.IntRange(min=1), help="Only this line of the file.")
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def why(spec: Path, *, device: str, pattern: str, file: str, number: int | None, form: str) -> int:
-    r"""Names the values of SPEC behind the lines of DEVICE that match PATTERN.
+    """Names the values of SPEC behind the lines of DEVICE that match PATTERN.
 
-    Each value of the spec is changed in turn, and the device rendered anew. A value is named when the lines then
-    differ. PATTERN is a regular expression; without one every line counts.
+    Each value of the spec is changed in turn, and the device rendered again. A value is listed if the lines then
+    differ. PATTERN is a regular expression; without one, all lines are compared.
 
     \b
     clusterwright why inventory/lab-roce.yaml gpu-p00r00n0 NCCL_IB_TC
     clusterwright why inventory/lab-roce.yaml gpu-p00r00n0 --file etc/nftables.conf --line 12
 
     Exit status: 0, or 2 when there is no such device or line, or the spec has errors.
-    """
+    """  # noqa: D301  backspace for click
     from clusterwright.cli.planning import sound_spec
     from clusterwright.why.perturbation import Selection, explain
 

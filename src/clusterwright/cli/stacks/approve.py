@@ -18,7 +18,7 @@ from clusterwright.finding import ClusterwrightError
     type=click.Path(path_type=Path, dir_okay=False),
     help="Your private Ed25519 key, in PEM or as ssh-keygen writes it.",
 )
-@click.option("--yes", is_flag=True, help="Sign without being asked; what is signed is shown all the same.")
+@click.option("--yes", is_flag=True, help="Sign without a prompt; the signed text is still shown.")
 def approve(*, file: Path, name: str, key: Path, yes: bool) -> int:
     """Sign the preview in FILE, written by `preview --save`, for `up --approved FILE`.
 

@@ -28,8 +28,8 @@ def audit() -> None:
 @audit.command()
 @_ROOT
 @click.argument("name", default="")
-@click.option("--device", default="", metavar="NAME", help="What this device was given by whom, and what it answered.")
-@click.option("--since", type=_MOMENT, help="Nothing from before that moment (UTC).")
+@click.option("--device", default="", metavar="NAME", help="Changes of this device, their operators, and its answers.")
+@click.option("--since", type=_MOMENT, help="Only entries from this time on (UTC).")
 @click.option("--at", "moment", type=_MOMENT, help="With --device: the files that it held then (UTC).")
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 def show(root: Path, name: str, *, device: str, since: datetime | None, moment: datetime | None, form: str) -> int:

@@ -32,20 +32,20 @@ def check_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--jobs",
             type=click.Path(path_type=Path, dir_okay=False),
-            help="The jobs that run, from `squeue --json` or `squeue --noheader --states=running --format='%i %j %N'`; "
+            help="Running jobs, from `squeue --json` or `squeue --noheader --states=running --format='%i %j %N'`; "
             "without it the spec's jobs are placed.",
         ),
         click.option(
             "--accept-refuted",
             multiple=True,
             metavar="CHECK",
-            help="Go on though the change breaks this proof; needs --because; may be repeated.",
+            help="Continue although this check fails after the change; needs --because; may be repeated.",
         ),
         click.option(
             "--skip-gate",
             type=click.Choice((JOBS, *GATES)),
             multiple=True,
-            help="Do not ask this between waves; needs --because; may be repeated.",
+            help="Skip this gate between waves; needs --because; may be repeated.",
         ),
         permission_options,
     )
@@ -60,14 +60,14 @@ def permission_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--outside-window",
             is_flag=True,
-            help="Start waves though no window of the spec's `rollout:` is open; needs --because.",
+            help="Start waves although no window of the spec's `rollout:` is open; needs --because.",
         ),
         click.option(
             "--unapproved",
             is_flag=True,
-            help="Go on without the approvals that the spec's `rollout:` asks for; needs --because.",
+            help="Continue without the approvals that the spec's `rollout:` requires; needs --because.",
         ),
-        click.option("--because", default="", metavar="REASON", help="Why that is right; recorded with your name."),
+        click.option("--because", default="", metavar="REASON", help="Your reason for it; recorded with your name."),
     )
     for decorate in reversed(decorators):
         command = decorate(command)

@@ -39,13 +39,11 @@ _EXIT_PENDING = 4
 @click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write what was shown, with a digest over every byte that it stands for, for `up --approved`.",
+    help="Write the preview, with a digest over every byte to send, for `up --approved`.",
 )
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
 @click.option("--engine/--no-engine", "by_engine", default=True, help="Have Pulumi preview its resources as well.")
-@click.option(
-    "--expect-no-changes", is_flag=True, help="Exit with 4 where something would change, as a nightly job asks."
-)
+@click.option("--expect-no-changes", is_flag=True, help="Exit with 4 if something would change, for scheduled jobs.")
 @check_options
 def preview(
     *,

@@ -52,7 +52,7 @@ _reason_option = click.option(
     "--reason",
     default="",
     envvar="CLUSTERWRIGHT_REASON",
-    help="Why, for the audit log; CLUSTERWRIGHT_REASON says the same.",
+    help="Reason for the audit log; CLUSTERWRIGHT_REASON does the same.",
 )
 
 
@@ -88,16 +88,16 @@ def refresh(*, reason: str, **options: Any) -> int:
 @click.command()
 @stack_options
 @_reason_option
-@click.option("--yes", is_flag=True, help="Do not ask for the cluster's name.")
+@click.option("--yes", is_flag=True, help="Do not prompt for the cluster's name.")
 @click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Remove nothing: write what would be removed, for `clusterwright approve`.",
+    help="Remove nothing: write a preview of the removal, for `clusterwright approve`.",
 )
 @click.option(
     "--approved",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Remove what `destroy --save` wrote into this file, or nothing.",
+    help="Remove exactly the files of this `destroy --save` preview, or nothing.",
 )
 @permission_options
 def destroy(

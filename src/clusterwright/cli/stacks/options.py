@@ -62,7 +62,7 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--secrets",
             type=click.Path(path_type=Path, dir_okay=False),
-            help="Where secrets come from, for specs that do not say so under `secrets:`.",
+            help="Sources of secrets, for specs without `secrets:`.",
         ),
         click.option(
             "--root",
@@ -75,14 +75,14 @@ def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--backend",
             metavar="URL",
             help="Where Pulumi keeps its state: file://, s3://, postgres://, without a password; PULUMI_BACKEND_URL "
-            "says the same. Default: a folder under --root.",
+            "does the same. Default: a directory under --root.",
         ),
         click.option(
             "--parallel",
             type=click.IntRange(1, 64),
             default=STACKS_AT_ONCE,
             show_default=True,
-            help="How many stacks beside each other, once the upper layer is done.",
+            help="Number of stacks at a time, after the upper layer.",
         ),
         click.option(
             "--events",
@@ -113,7 +113,7 @@ def rollback_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--to",
         default="",
         metavar="ROLLOUT",
-        help="The spec as that rollout (`clusterwright audit show ROOT`) kept it, instead of what SPEC says now.",
+        help="Use the spec recorded by this rollout (`clusterwright audit show ROOT`) instead of SPEC.",
     )
     return option(command)
 

@@ -69,19 +69,23 @@ class UpdateRequest:
     "--reason",
     default="",
     envvar="CLUSTERWRIGHT_REASON",
-    help="Why, for the audit log. Needed where running devices change, unless a terminal can be asked.",
+    help="Reason for the audit log. Required without a terminal if running devices change.",
 )
-@click.option("--accept", default="", metavar="REASON", help="Go on though a wave breaks the policy; recorded.")
+@click.option("--accept", default="", metavar="REASON", help="Continue although a wave breaks the policy; recorded.")
 @click.option(
     "--approved",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Send what `preview --save` wrote into this file, byte for byte, or nothing.",
 )
 @click.option(
-    "--pause-after", type=click.IntRange(1), multiple=True, metavar="WAVE", help="Stop there; may be repeated."
+    "--pause-after",
+    type=click.IntRange(1),
+    multiple=True,
+    metavar="WAVE",
+    help="Pause after this wave; may be repeated.",
 )
 @click.option("--interactive", "-i", is_flag=True, help="Ask before each wave.")
-@click.option("--yes", is_flag=True, help="Do not ask before the first wave.")
+@click.option("--yes", is_flag=True, help="Do not prompt before the first wave.")
 @click.option(
     "--verdicts",
     type=click.Path(path_type=Path, dir_okay=False),

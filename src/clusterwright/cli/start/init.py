@@ -54,14 +54,14 @@ class InitOptions:
 @click.command()
 @click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=".")
 @click.option("--nodes", type=click.IntRange(2, 4096), help="GPU nodes.")
-@click.option("--node-model", metavar="MODEL", help="Their model in the catalogue (`clusterwright models`).")
-@click.option("--fabric", type=click.Choice(FABRICS), help="What the GPUs' NICs speak.")
+@click.option("--node-model", metavar="MODEL", help="Model of the nodes in the catalogue (`clusterwright models`).")
+@click.option("--fabric", type=click.Choice(FABRICS), help="Technology of the GPUs' fabric.")
 @click.option(
     "--switch-model",
     "switch_models",
     multiple=True,
     metavar="MODEL",
-    help="Switches of that fabric, from the leaves up; the last serves above it too. The lowest that do when left out.",
+    help="Switches of that fabric, from the leaves up, the last also above it. [default: the smallest that fit]",
 )
 @click.option(
     "--oversubscription",
@@ -72,13 +72,15 @@ class InitOptions:
 )
 @click.option("--rails/--no-rails", default=True, help="A leaf for each rail of a pod (the default), or for each rack.")
 @click.option("--storage", metavar="MODEL", help="Two of this storage model, mounted at /home.")
-@click.option("--scheduler", type=click.Choice(SCHEDULERS), default="slurm", show_default=True, help="Who places jobs.")
+@click.option(
+    "--scheduler", type=click.Choice(SCHEDULERS), default="slurm", show_default=True, help="The scheduler of jobs."
+)
 @click.option(
     "--tenants",
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="So many share the nodes, with racks, pods and zones of their own.",
+    help="Number of tenants, each with its own racks, pods and zones.",
 )
 @click.option(
     "--hardware",
@@ -86,7 +88,7 @@ class InitOptions:
     multiple=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="A catalogue of yours, whose models the other options may name; the spec names it too.",
+    help="Your own catalogue; the other options may name its models, and the spec refers to it.",
 )
 @click.option(
     "--like",
@@ -106,10 +108,10 @@ class InitOptions:
     default=FIRST_DISTRIBUTION,
     show_default=True,
     metavar="NAME",
-    help='What you installed on the nodes: "Ubuntu 24.04", "Rocky 9".',
+    help='Installed distribution of the nodes: "Ubuntu 24.04", "Rocky 9".',
 )
 @click.option("--bare", is_flag=True, help="Machines and the GPUs' fabric alone, for cabling and capacity.")
-@click.option("--name", help="The cluster's name; that of DIR when left out.")
+@click.option("--name", help="The cluster's name. [default: that of DIR]")
 @click.option(
     "--from",
     "reference",
@@ -131,8 +133,8 @@ def init(
 ) -> int:
     """Writes a first spec, DIR/cluster.yaml, sized for your nodes and switches; or copies a reference.
 
-    What --nodes, --node-model and --fabric leave out is asked at a terminal. The spec is linted before it is written;
-    what cannot be sized is said, and nothing written. A file that is there is never overwritten.
+    At a terminal, you are prompted for a missing --nodes, --node-model or --fabric. The spec is linted before it is
+    written. If no design fits, the reason is printed and no file is written. Existing files are never overwritten.
 
     Exit status: 0 written, 2 could not run.
     """

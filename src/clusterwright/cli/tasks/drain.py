@@ -29,7 +29,7 @@ _PORT = click.argument("port", default="")
     "--until",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help="The last day on which that is wanted: from the day after, lint, preview and status ask for the undrain.",
+    help="Planned last day: from the day after, lint, preview and status remind you to undrain.",
 )
 def drain(*, spec: Path, name: str, port: str, until: datetime | None, **options: Any) -> int:
     """Take traffic and jobs off a switch, a node or a cable: add an exception to the spec, and send its changes.

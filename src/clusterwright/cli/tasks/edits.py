@@ -23,7 +23,7 @@ _arguments = (
     click.argument("spec", type=click.Path(path_type=Path)),
     click.argument("name"),
     deployment_options,
-    click.option("--yes", is_flag=True, help="Do not ask before the first wave."),
+    click.option("--yes", is_flag=True, help="Do not prompt before the first wave."),
     check_options,
 )
 

@@ -35,7 +35,7 @@ def visit(*, spec: Path, name: str, form: str, **options: Any) -> int:
     queried for their boot time and for the verdict of their node check, which compares firmware with the spec; switches
     are queried for their release.
 
-    Exit status: 0 nothing is owed, 1 errors in the spec, 2 could not run, 4 something is owed.
+    Exit status: 0 no open work, 1 errors in the spec, 2 could not run, 4 open work.
     """
     site = open_site({**options, "spec": spec, "pods": (), "upper": False}, asks_for_secrets=False)
     if site is None:

@@ -53,9 +53,11 @@ def lab() -> None:
 @_SPEC
 @_FABRIC
 @click.option("--cut", "pods", multiple=True, metavar="POD", help="Keep only this pod (pod0, ...); may be repeated.")
-@click.option("--racks", type=click.IntRange(1), help="Keep only the first so many racks of each pod.")
-@click.option("--routers", type=click.IntRange(3), help="Keep at most so many switches.")
-@click.option("--nodes", type=click.IntRange(0), default=_DEFAULT_NODES, show_default=True, help="Keep so many nodes.")
+@click.option("--racks", type=click.IntRange(1), help="Keep only this many racks of each pod, the first ones.")
+@click.option("--routers", type=click.IntRange(3), help="Keep at most this many switches.")
+@click.option(
+    "--nodes", type=click.IntRange(0), default=_DEFAULT_NODES, show_default=True, help="Keep this many nodes."
+)
 def up(
     spec: Path, *, fabric: str | None, pods: tuple[str, ...], racks: int | None, routers: int | None, nodes: int
 ) -> int:
@@ -143,7 +145,7 @@ def _check_isolation(plan: Plan, fabric: str | None, form: str) -> int:
 @_FABRIC
 @click.option("--link", "links", multiple=True, metavar="DEVICE:PORT", help="Take this link down; may be repeated.")
 @click.option("--switch", "switches", multiple=True, metavar="NAME", help="Drain this switch; may be repeated.")
-@click.option("--keep", is_flag=True, help="Leave it so, instead of fixing it; `lab check` then expects it.")
+@click.option("--keep", is_flag=True, help="Keep the failures instead of fixing them; `lab check` then expects them.")
 @_FORMAT
 def fail(
     spec: Path, *, fabric: str | None, links: tuple[str, ...], switches: tuple[str, ...], keep: bool, form: str

@@ -21,8 +21,10 @@ _LARGEST_SEED = 2**32 - 1
 @click.command("place")
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--job", "name", help="The job, by its name in the spec.  [default: the only one]")
-@click.option("--failed", multiple=True, metavar="NODE", help="A node to leave out; may be given several times.")
-@click.option("--seed", type=click.IntRange(0, _LARGEST_SEED), default=1, show_default=True, help="Of the random one.")
+@click.option("--failed", multiple=True, metavar="NODE", help="A node to exclude; may be repeated.")
+@click.option(
+    "--seed", type=click.IntRange(0, _LARGEST_SEED), default=1, show_default=True, help="Seed of the random placement."
+)
 @click.option(
     "--format",
     "output",

@@ -18,9 +18,11 @@ _EXIT_DIFFERENT = 1
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--url", required=True, help="The server, as https://netbox.example.net.")
 @click.option(
-    "--token-file", type=click.Path(path_type=Path), help="Holds the token, if NETBOX_TOKEN or NAUTOBOT_TOKEN do not."
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="File with the token, unless NETBOX_TOKEN or NAUTOBOT_TOKEN is set.",
 )
-@click.option("--site", help="What the server calls the place; the cluster's name where left out.")
+@click.option("--site", help="The site's name on the server. [default: the cluster's name]")
 @click.option("--connections", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 where a file would change.")
 def import_from(

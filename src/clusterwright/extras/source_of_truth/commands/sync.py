@@ -40,10 +40,12 @@ def token_from(kind: str, file: Path | None) -> str:
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--url", required=True, help="The server, as https://netbox.example.net.")
 @click.option(
-    "--token-file", type=click.Path(path_type=Path), help="Holds the token, if NETBOX_TOKEN or NAUTOBOT_TOKEN do not."
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="File with the token, unless NETBOX_TOKEN or NAUTOBOT_TOKEN is set.",
 )
-@click.option("--site", help="What the server calls the place; the cluster's name where left out.")
-@click.option("--pod", help="Only what lies in this pod (or other group); nothing is taken away then.")
+@click.option("--site", help="The site's name on the server. [default: the cluster's name]")
+@click.option("--pod", help="Only objects in this pod (or other group); no object is deleted then.")
 @click.option("--connections", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time.")
 @click.option("--dry-run", is_flag=True, help="Change nothing; exit with 1 where something would change.")
 @click.option(
