@@ -20,7 +20,13 @@ MANAGING_PORTS = (22, 443, 161, 623, 6030)
 DEFAULT_ROUTE = re.compile(r"(?<![\d.:])(?:0\.0\.0\.0/0|0\.0\.0\.0 0\.0\.0\.0|::/0)(?![\d.])|default-originate")
 FILTER_NAMES = re.compile(r"\b(?:HOSTS|MANAGEMENT|BORDER-(?:IN|OUT)-\S+)\b")
 FILTER_LINE = re.compile(r"access-list|access-group")
+# FBOSS and SONiC: any change here can come before a rendered rule, or replace it.
 FILTER_KEYS = frozenset({"aclTableGroup", "acls", "ACL_TABLE", "ACL_RULE", "ACL_TABLE_TYPE"})
+# NVUE: lists by name, of the switch and of each port. Other names are allowed, as in EOS.
+NAMED_FILTERS = "acl"
+# A BGP neighbour gets a default route by these keys of NVUE and of SONiC's frrcfgd.
+ORIGINATION_KEYS = frozenset({"default-route-origination", "send_default_route"})
+TURNED_ON = frozenset({"on", "enabled", "true"})
 
 
 @rule("CW527", Severity.ERROR)
@@ -46,9 +52,26 @@ def default_route(subject: Subject) -> Iterator[Problem]:
             if DEFAULT_ROUTE.search(line) and not FILTER_LINE.search(line):
                 message = f'"{line.strip()}" brings in a default route.'
                 yield Problem((*item.path, "lines", index), message, f"{promised(spec, 'no-internet')} Name prefixes.")
-        if any(DEFAULT_ROUTE.search(text) for text in texts_in(item.merge)):
+        if _has_default_route(item.merge):
             message = f"The patch of {item.file} brings in a default route."
             yield Problem((*item.path, "merge"), message, f"{promised(spec, 'no-internet')} Name prefixes.", key=True)
+
+
+def _has_default_route(patch: Mapping[str, Any]) -> bool:
+    """True for a patch with a default route, or with one announced to a BGP neighbour."""
+    if any(DEFAULT_ROUTE.search(text) for text in texts_in(patch)):
+        return True
+    return any(key in ORIGINATION_KEYS and _turns_on(value) for key, value in _entries(patch))
+
+
+def _turns_on(value: Any) -> bool:
+    """True for a word that turns a setting on: alone, as a key, or below NVUE's ``enable`` and ``state``."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if _turns_on(inner) or (key in TURNED_ON and inner is not None):
+                return True
+        return False
+    return str(value).lower() in TURNED_ON
 
 
 @rule("CW529", Severity.ERROR)
@@ -59,21 +82,34 @@ def filter_by_hand(subject: Subject) -> Iterator[Problem]:
             if FILTER_LINE.search(line) and FILTER_NAMES.search(line):
                 message = f'"{line.strip()}" changes a list that is made of the flows.'
                 yield Problem((*item.path, "lines", index), message, "Write a flow, or a list of another name.")
-        touched = sorted(FILTER_KEYS.intersection(_keys(item.merge)))
-        if touched:
-            message = f"The patch of {item.file} changes {touched[0]}, which is made of the flows."
+        changed = _changed_filter(item.merge)
+        if changed is not None:
+            message = f"The patch of {item.file} changes {changed}, which is made of the flows."
             yield Problem((*item.path, "merge"), message, "Write a flow instead.", key=True)
 
 
-def _keys(value: Any) -> Iterator[str]:
-    """Every key of a patch, at any depth."""
+def _changed_filter(patch: Mapping[str, Any]) -> str | None:
+    """The first key of a patch that changes rendered filters."""
+    changed: set[str] = set()
+    for key, value in _entries(patch):
+        if key in FILTER_KEYS:
+            changed.add(key)
+        elif key == NAMED_FILTERS and not isinstance(value, Mapping):
+            changed.add(key)  # null removes every list, or takes all off a port
+        elif key == NAMED_FILTERS:
+            changed.update(name for name in map(str, value) if FILTER_NAMES.match(name))
+    return min(changed, default=None)
+
+
+def _entries(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every key of a patch with its value, at any depth."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield str(key)
-            yield from _keys(inner)
+            yield str(key), inner
+            yield from _entries(inner)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for inner in value:
-            yield from _keys(inner)
+            yield from _entries(inner)
 
 
 @rule("CW536", Severity.WARNING)
