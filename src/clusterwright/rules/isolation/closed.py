@@ -67,10 +67,8 @@ def _has_default_route(patch: Mapping[str, Any]) -> bool:
 def _turns_on(value: Any) -> bool:
     """True for a word that turns a setting on: alone, as a key, or below NVUE's ``enable`` and ``state``."""
     if isinstance(value, Mapping):
-        for key, inner in value.items():
-            if _turns_on(inner) or (key in TURNED_ON and inner is not None):
-                return True
-        return False
+        kept = {key for key, inner in value.items() if inner is not None}
+        return not TURNED_ON.isdisjoint(kept) or any(map(_turns_on, value.values()))
     return str(value).lower() in TURNED_ON
 
 
