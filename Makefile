@@ -71,10 +71,10 @@ test: lint develop ## installs what the tests need, then runs lint and all tests
 	@for package in receptor ktls-utils libnl-genl-3-200 slurmctld; do tools/debian13-package $$package > /dev/null; done
 	@PATH="$(BIN):$$(tools/build-pulumi):$$PATH" $(BIN)/pytest $(SIDE_BY_SIDE)
 
-test-fast: develop ## a test of every room in three minutes: without root, Debian packages, Pulumi or full-size deployments
+test-fast: develop ## a test of every package in three minutes: without root, Debian packages, Pulumi or full-size deployments
 	@PATH="$(BIN):$$PATH" $(BIN)/pytest $(SIDE_BY_SIDE) -q @tests/fast.txt
 
-test-servers: develop ## the files and the sync for sources of truth, judged by a Nautobot that it installs (400 MB) and starts
+test-servers: develop ## the files and the sync for sources of truth, against a Nautobot that it installs (400 MB) and starts
 	@tools/install-debian-packages
 	@PATH="$(BIN):$$PATH" $(BIN)/pytest -m servers tests/source_of_truth
 
@@ -133,7 +133,7 @@ release: setup ## dates the changelog, commits, makes the tag of the version and
 release-files: setup ## writes wheel, sdist, bill of materials, provenance and notes of HEAD to dist/
 	@tools/release files dist
 
-vulnerabilities: ## asks a database (OSV_URL, or api.osv.dev) about every package of the locks; 2: it was not asked
+vulnerabilities: ## checks every package of the locks against a database (OSV_URL, or api.osv.dev); 2: none was reachable
 	@tools/check-vulnerabilities
 
 clean: ## removes the environment, caches and what `make up` deployed
