@@ -1,8 +1,8 @@
-"""DHCP relays: the switches through which machines without an address ask the boot servers.
+"""DHCP relays: the switches that pass requests of machines without an address to the boot servers.
 
-Most systems ask from the gateway of the hosts. If all hosts behind a switch are of one zone, its whole subnet is too,
-with the gateway, and flows to the boot servers name it. If hosts of several zones share it, or a system asks from its
-loopback, no flow names the relay: it is then named here.
+Most systems relay from the gateway of the hosts. If all hosts behind a switch are of one zone, its whole subnet is too,
+with the gateway, and flows to the boot servers name it. If hosts of several zones share the subnet, or a system relays
+from its loopback, no flow names the relay: then this module does.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def dhcp_port(plan: Plan) -> int:
 
 @per_plan
 def relay_addresses(plan: Plan) -> Mapping[str, int]:
-    """``relay_targets``, found once: every switch and every filter asks."""
+    """``relay_targets``, cached: every switch and every filter reads it."""
     return relay_targets(plan)
 
 
 @per_plan
 def planned_relay_sources(plan: Plan) -> Mapping[str, int]:
-    """``relay_sources``, found once: every switch and every filter asks."""
+    """``relay_sources``, cached: every switch and every filter reads it."""
     return relay_sources(plan)
 
 

@@ -67,12 +67,9 @@ def learnt_at(plan: Plan, border: Border) -> tuple[Network, ...]:
 
     Two that lie side by side are not one: the owner announces both, and a filter for the joined one takes neither.
     """
-    version = border.address.version
     networks: set[Network] = set()
     for name in border.zones:
-        zone = plan.spec.zone(name)
-        if zone is not None:
-            networks.update(network for network in zone.prefixes if network.version == version)
+        networks.update(_prefixes_of(plan, name, border.address.version))
     return tuple(sorted(networks, key=lambda network: (int(network.network_address), network.prefixlen)))
 
 
@@ -80,20 +77,21 @@ def border_filter(plan: Plan, border: Border) -> BorderFilter:
     """Derive a border's filter and prefixes. Raises KeyError for a switch of a fabric without addresses."""
     fabric = fabric_of(plan, plan.by_name[border.device].fabric)
     version = border.address.version
-    here, neighbour = (ip_network(address) for address in (border.address.ip, border.neighbour))
+    here, neighbour = ip_network(border.address.ip), ip_network(border.neighbour)
     incoming = [*on_link(version), *_bgp(version, neighbour, here)]
     outgoing = [*on_link(version), *_bgp(version, here, neighbour)]
-    inside = {zone.name: networks for zone, networks in zones_on(plan, fabric.name)}
+    networks_inside = {zone.name: networks for zone, networks in zones_on(plan, fabric.name)}
     reached: list[Network] = []
-    for name, flow, other, begins in _flows(plan, border):
-        zone = plan.spec.zone(name)
-        outer = tuple(net for net in zone.prefixes if net.version == version) if zone is not None else ()
-        inner = inside.get(other, ())
+    for name, flow, other, is_opened_outside in _flows(plan, border):
+        outer = _prefixes_of(plan, name, version)
+        inner = networks_inside.get(other, ())
         if not outer or not inner:
             continue
         reached.extend(inner)
-        incoming.append(permit_of(flow, version, reply=not begins)._replace(sources=outer, targets=inner))
-        outgoing.append(permit_of(flow, version, reply=begins)._replace(sources=inner, targets=outer))
+        inward = permit_of(flow, version, reply=not is_opened_outside)
+        outward = permit_of(flow, version, reply=is_opened_outside)
+        incoming.append(inward._replace(sources=outer, targets=inner))
+        outgoing.append(outward._replace(sources=inner, targets=outer))
     learnt = learnt_at(plan, border)
     beyond = collapse(learnt)
     incoming.append(Permit("icmp errors", version, ICMP, sources=beyond, types=ICMP_ERRORS[version]))
@@ -106,8 +104,16 @@ def border_filter(plan: Plan, border: Border) -> BorderFilter:
     )
 
 
+def _prefixes_of(plan: Plan, zone_name: str, version: int) -> tuple[Network, ...]:
+    """A zone's prefixes outside the cluster, of one IP version."""
+    zone = plan.spec.zone(zone_name)
+    if zone is None:
+        return ()
+    return tuple(network for network in zone.prefixes if network.version == version)
+
+
 def _flows(plan: Plan, border: Border) -> Iterator[tuple[str, Flow, str, bool]]:
-    """(zone behind the border, flow, zone inside, whether it begins behind the border)."""
+    """Zone behind the border, flow, zone inside, and whether the flow is opened from behind the border."""
     for name in border.zones:
         for flow in plan.spec.flows:
             if flow.is_rdma:
@@ -137,18 +143,19 @@ def _bgp(version: int, source: Network, target: Network) -> tuple[Permit, Permit
 def _announced(plan: Plan, fabric: str, reached: tuple[Network, ...]) -> tuple[AnnouncedPrefix, ...]:
     """Whole host subnets around the zones' addresses, in the fewest prefixes without other addresses.
 
-    And the loopbacks among these addresses: switches ask servers from them.
+    And the loopbacks among these addresses: they are the switches' sources for requests to servers.
     """
-    subnets = [
-        subnet_network(subnet.network, subnet.prefix_length, subnet.version)
-        for subnet in plan.subnets
-        if subnet.fabric == fabric and subnet.kind == "host"
-    ]
+    host_subnets = (subnet for subnet in plan.subnets if subnet.fabric == fabric and subnet.kind == "host")
+    subnets = [subnet_network(subnet.network, subnet.prefix_length, subnet.version) for subnet in host_subnets]
     version = plan.address_version(fabric)
     bits = 32 if version == 4 else 128
     loopbacks = [subnet_network(loopback, bits, version) for loopback in loopback_sources(plan, fabric)]
     announced: list[AnnouncedPrefix] = []
-    for origins in (subnets, loopbacks):
-        among = [origin for origin in origins if any(origin.overlaps(network) for network in reached)]
-        announced += [AnnouncedPrefix(network, among[0].prefixlen) for network in collapse(among)]
+    for candidates in (subnets, loopbacks):
+        origins = [candidate for candidate in candidates if _overlaps_any(candidate, reached)]
+        announced += [AnnouncedPrefix(network, origins[0].prefixlen) for network in collapse(origins)]
     return tuple(announced)
+
+
+def _overlaps_any(network: Network, others: tuple[Network, ...]) -> bool:
+    return any(network.overlaps(other) for other in others)

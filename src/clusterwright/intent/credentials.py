@@ -23,20 +23,21 @@ TICKETS = ("gssproxy.service", "rpc-gssd.service")
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A ``file`` with a secret or an authority, read by nodes of a group.
-
-    ``key`` is its word in the spec's ``credentials``, ``path`` the place in the spec to report. ``is_own``: each node
-    has another file. ``restart`` are units with one reading, at their start; ``start`` are those with a reading at each
-    use, or without a start before the file is there, and ``mountpoints`` the mounts made with it.
-    """
+    """A file with a secret or an authority, read by nodes of a group."""
 
     key: str
+    """Its key in the spec's ``credentials``."""
     file: str
     path: Path
+    """The place in the spec to report."""
     is_own: bool = False
+    """Whether each node has another file."""
     restart: tuple[str, ...] = ()
+    """Units that read the file once, at their start."""
     start: tuple[str, ...] = ()
+    """Units that read it at each use, or do not start without it."""
     mountpoints: tuple[str, ...] = ()
+    """Mounts that need it."""
 
     @property
     def unit(self) -> str:
@@ -78,10 +79,10 @@ def _is_ours(image: Image, key: str) -> bool:
 def brought(spec: ClusterSpec, credential: Credential) -> CredentialSource | None:
     """Source of a file; None if the spec gives none."""
     planned = spec.credentials
-    brought_value: CredentialSource | None = getattr(planned, credential.key)
-    if brought_value is None and planned.by_site is not None:
+    source: CredentialSource | None = getattr(planned, credential.key)
+    if source is None and planned.by_site is not None:
         return CredentialSource(None, planned.by_site, planned.path)
-    return brought_value
+    return source
 
 
 def _read(spec: ClusterSpec, node_group: str, image: Path) -> Iterator[Credential]:
@@ -107,8 +108,9 @@ def _read(spec: ClusterSpec, node_group: str, image: Path) -> Iterator[Credentia
                     start=(TLS_HANDSHAKES,),
                     mountpoints=over_tls,
                 )
-    if encryption.kerberos is not None and (places := _places(mounts, KRB5P)):
-        kerberos = encryption.kerberos
+    kerberos = encryption.kerberos
+    over_kerberos = _places(mounts, KRB5P)
+    if kerberos is not None and over_kerberos:
         yield Credential(
             key="keytab",
             file=kerberos.keytab,
@@ -116,7 +118,7 @@ def _read(spec: ClusterSpec, node_group: str, image: Path) -> Iterator[Credentia
             is_own=True,
             restart=(),
             start=TICKETS,
-            mountpoints=places,
+            mountpoints=over_kerberos,
         )
     if site.syslog:
         yield Credential("log_authority", log_authority(spec), ("site", "syslog"), restart=(LOGS,))
@@ -132,6 +134,9 @@ def log_authority(spec: ClusterSpec) -> str:
 
 
 def _places(mounts: list[Mount], *kinds: str) -> tuple[str, ...]:
-    return tuple(
-        mount.mountpoint for mount in mounts if mount.protection is not None and mount.protection.kind in kinds
-    )
+    """The mount points with a protection of these kinds."""
+    return tuple(mount.mountpoint for mount in mounts if _has_protection(mount, kinds))
+
+
+def _has_protection(mount: Mount, kinds: tuple[str, ...]) -> bool:
+    return mount.protection is not None and mount.protection.kind in kinds

@@ -1,7 +1,7 @@
 """Kinds of devices: equal kinds give equal shared files.
 
 A text written from a kind cannot depend on anything else of a device: its name, its addresses, its place. So devices of
-one kind share such text, and their files need no comparison to know it.
+one kind share such text, and their files need no comparison.
 """
 
 from __future__ import annotations
@@ -77,9 +77,15 @@ def device_kind(plan: Plan, device: Device) -> Kind | None:
     system = plan.spec.catalogue[device.model].network_os if device.kind == "switch" else None
     if system is None or system in WITHOUT_FILES:
         return None
-    cables = plan.cables_of[device.name]
-    management = (cable.fabric for cable in cables if cable.a.side == "management" and cable.a.device == device.name)
-    return SwitchKind(system, next(management, None))
+    return SwitchKind(system=system, management=_management_fabric(plan, device))
+
+
+def _management_fabric(plan: Plan, device: Device) -> str | None:
+    """The fabric of a switch's own management port; None without one."""
+    for cable in plan.cables_of[device.name]:
+        if cable.a.side == "management" and cable.a.device == device.name:
+            return cable.fabric
+    return None
 
 
 @per_plan
@@ -116,5 +122,5 @@ def _nic(nic: HostNic, switches: dict[str, int]) -> KindNic:
 
 @per_plan
 def _only(plan: Plan, kind: NodeKind) -> NodeKind:
-    """One object for equal kinds: those of a plan are as many as its nodes."""
+    """One object for equal kinds, since each node of a plan makes one."""
     return kind

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import Link
     from clusterwright.plan.model import Plan
-    from clusterwright.spec.isolation import Network
+    from clusterwright.spec.isolation import Flow, Network
 
 
 _LONGEST_LABEL = 18  # Linux's chains, which NVUE's lists become, have names of 28 characters
 
 
 def is_host_port(link: Link) -> bool:
-    """True for an entry to the fabric: a node's NIC or any device's management port."""
+    """Whether a link leads to a host: a node's NIC or any device's management port."""
     return link.port.side == "down" and not link.is_to_switch
 
 
@@ -53,8 +53,8 @@ def host_permits(plan: Plan, view: SwitchView, *, single_ports: bool = False) ->
 class HostList:
     """Permits for ``ports`` to hosts.
 
-    ``tenant`` is "" if one list serves all hosts, else a name for the hosts there: their port tells them from others
-    behind the switch, whatever source address they write.
+    ``tenant`` is "" if one list serves all hosts, else a name for the hosts there: the port identifies them, whatever
+    source address they write.
     """
 
     tenant: str
@@ -75,12 +75,13 @@ def host_lists(plan: Plan, view: SwitchView) -> tuple[HostList, ...]:
         return ()
     tenants = port_tenants(plan, view.fabric.name, view.device.name)
     if not tenants:
-        return (HostList("", frozenset(link.port.port for link in view.links if is_host_port(link)), whole),)
+        ports = frozenset(link.port.port for link in view.links if is_host_port(link))
+        return (HostList(tenant="", ports=ports, permits=whole),)
     lists = []
     for tenant in tenants:
         permits = edge_permits(plan, view.fabric, subnet, tenant=tenant)
         if permits is not None:
-            lists.append(HostList(tenant_label(tenant.zones), tenant.ports, permits))
+            lists.append(HostList(tenant=tenant_label(tenant.zones), ports=tenant.ports, permits=permits))
     return tuple(lists)
 
 
@@ -105,12 +106,23 @@ def management_permits(plan: Plan, fabric_name: str, *, single_ports: bool = Fal
     permits = list(on_link(version))
     for zone in _holders(plan, fabric_name):
         for flow in plan.spec.flows:
-            for mine, other, reply in ((flow.target, flow.source, False), (flow.source, flow.target, True)):
-                sources = peer_networks(plan, zone, other, fabric_name) if mine == zone else ()
-                if sources:
-                    permits.append(permit_of(flow, version, reply=reply)._replace(sources=sources))
+            if flow.target == zone:
+                sources = peer_networks(plan, zone, flow.source, fabric_name)
+                permits += _permits_from(sources, flow, version, reply=False)
+            if flow.source == zone:
+                sources = peer_networks(plan, zone, flow.target, fabric_name)
+                permits += _permits_from(sources, flow, version, reply=True)
     permits.append(Permit("icmp errors", version, ICMP, types=ICMP_ERRORS[version]))
-    return without_hidden(tuple(map(with_single_ports, permits) if single_ports else permits))
+    if single_ports:
+        permits = [with_single_ports(permit) for permit in permits]
+    return without_hidden(tuple(permits))
+
+
+def _permits_from(sources: tuple[Network, ...], flow: Flow, version: int, *, reply: bool) -> list[Permit]:
+    """A flow, or its replies, from these networks; none without a network."""
+    if not sources:
+        return []
+    return [permit_of(flow, version, reply=reply)._replace(sources=sources)]
 
 
 @per_plan
@@ -142,19 +154,18 @@ def management_reach(plan: Plan, fabric_name: str) -> tuple[Network, ...]:
     addresses = [*servers.dns, *servers.ntp, *servers.syslog]
     if aaa is not None:
         addresses.extend(aaa.servers)
-    outside = [ip_network(address) for address in addresses]
-    networks: list[Network] = [pool, *(network for network in outside if network.version == pool.version)]
+    servers_outside = [ip_network(address) for address in addresses]
+    networks: list[Network] = [pool]
+    networks += [network for network in servers_outside if network.version == pool.version]
     for flow in plan.spec.flows:
-        for mine, other in ((flow.source, flow.target), (flow.target, flow.source)):
-            if mine in holders:
-                networks.extend(peer_networks(plan, mine, other, fabric_name))
+        if flow.source in holders:
+            networks += peer_networks(plan, flow.source, flow.target, fabric_name)
+        if flow.target in holders:
+            networks += peer_networks(plan, flow.target, flow.source, fabric_name)
     return collapse(networks)
 
 
 def _holders(plan: Plan, fabric_name: str) -> tuple[str, ...]:
     """The zones of switches' management ports on a fabric: those of the whole fabric."""
-    return tuple(
-        zone.name
-        for zone, _ in zones_on(plan, fabric_name)
-        if fabric_name in zone.fabrics and not members_of(plan.spec, zone)
-    )
+    zones = [zone for zone, _ in zones_on(plan, fabric_name) if fabric_name in zone.fabrics]
+    return tuple(zone.name for zone in zones if not members_of(plan.spec, zone))

@@ -22,10 +22,10 @@ from clusterwright.spec.isolation import Network, Zone
 Locals = tuple[tuple[Zone, tuple[Network, ...]], ...]
 """Zones with those of their prefixes that lie behind a switch."""
 
-_MOST_COMPARED = 4_000  # each with each: of more entries than that no chip is told
-REPLIES = " replies"  # as ``permit_of`` calls a flow's other direction
+_MOST_COMPARED = 4_000  # entries are compared pairwise; no chip holds more than this
+REPLIES = " replies"  # the suffix that ``permit_of`` gives a flow's other direction
 
-# Requests of hosts without an address, which go no further than the relay (RFC 2131, RFC 8415), and for a router.
+# Requests of hosts without an address, which end at the relay (RFC 2131, RFC 8415), and router solicitations.
 ASKING = {
     4: (
         Permit(
@@ -73,7 +73,7 @@ class TablesShort:
 class PermitShapes:
     """The permits of all subnets with zones in equal positions, each with the numbers of its sources.
 
-    One object for each kind of subnet, so that text made of it can be remembered by it.
+    One object for each kind of subnet, so that it can be the key of cached text.
     """
 
     shapes: tuple[tuple[Permit, tuple[int, ...]], ...]
@@ -88,7 +88,7 @@ class EdgePermits:
 
     def __iter__(self) -> Iterator[Permit]:
         for permit, numbers in self.of_kind.shapes:
-            yield permit._replace(sources=tuple(map(self.sources.__getitem__, numbers))) if numbers else permit
+            yield permit._replace(sources=tuple(self.sources[number] for number in numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class PortTenant:
 def port_tenants(plan: Plan, fabric_name: str, switch: str) -> tuple[PortTenant, ...]:
     """The tenants of a switch, in the order of their first ports; none if all hosts share their zones.
 
-    None either for hosts in one subnet: no port tells them apart.
+    None either for hosts in one subnet, where a port does not identify a tenant.
     """
     fabric = plan.spec.fabric(fabric_name)
     if fabric is None or fabric.addressing is None or fabric.addressing.host_links != "point-to-point":
@@ -123,7 +123,11 @@ def port_tenants(plan: Plan, fabric_name: str, switch: str) -> tuple[PortTenant,
             links.setdefault(zones, []).append(subnet_network(first, length, fabric.addressing.hosts.version))
     if len(ports) < 2:
         return ()
-    return tuple(PortTenant(zones, frozenset(ports[zones]), collapse(links.get(zones, ()))) for zones in ports)
+    tenants = []
+    for zones, names in ports.items():
+        tenant = PortTenant(zones=zones, ports=frozenset(names), links=collapse(links.get(zones, ())))
+        tenants.append(tenant)
+    return tuple(tenants)
 
 
 def edge_permits(
@@ -136,19 +140,23 @@ def edge_permits(
     if not zones_on(plan, fabric.name):
         return None
     asking, locals_of = _locals(plan, fabric, subnet, tenant)
-    given = (*(permit.sources for permit in asking), *(local_networks for _, local_networks in locals_of))
-    sources = tuple(dict.fromkeys(chain.from_iterable(given)))
-    place = {network: number for number, network in enumerate(sources)}
-    zones = tuple((zone.name, tuple(place[network] for network in networks)) for zone, networks in locals_of)
+    all_sources = [permit.sources for permit in asking]
+    all_sources += [local_networks for _, local_networks in locals_of]
+    sources = tuple(dict.fromkeys(chain.from_iterable(all_sources)))
+    number_of = {network: number for number, network in enumerate(sources)}
+    zones = []
+    for zone, networks in locals_of:
+        zones.append((zone.name, tuple(number_of[network] for network in networks)))
     permits_by_kind = _of_kinds(plan, fabric.name, single_ports)
-    kind = (bool(asking), zones, in_order(sources))
+    kind = (bool(asking), tuple(zones), in_order(sources))
     if kind not in permits_by_kind:
         permits = _declared_permits(plan, fabric, asking, locals_of)
         if single_ports:
             permits = tuple(map(with_single_ports, permits))
-        needed = without_hidden(permits)
-        places_of = (tuple(place[network] for network in permit.sources) for permit in needed)
-        shapes = zip((permit._replace(sources=()) for permit in needed), places_of, strict=True)
+        shapes = []
+        for permit in without_hidden(permits):
+            numbers = tuple(number_of[network] for network in permit.sources)
+            shapes.append((permit._replace(sources=()), numbers))
         permits_by_kind[kind] = PermitShapes(tuple(shapes))
     return EdgePermits(permits_by_kind[kind], sources)
 
@@ -210,7 +218,10 @@ def _answers(plan: Plan, fabric: Fabric, locals_of: Locals) -> Iterator[Permit]:
 def entries_of(permit: Permit, room: FilterTables) -> int:
     """Number of entries for a permit on a chip without port ranges and with TCP flags compared as a whole."""
     parts = (permit.sources, permit.targets, permit.source_ports, permit.target_ports, permit.types)
-    return prod(len(part) or 1 for part in parts) * (len(room.reply_flags) if permit.established else 1)
+    entries = prod(max(1, len(part)) for part in parts)
+    if permit.established:
+        entries *= len(room.reply_flags)
+    return entries
 
 
 def entry_counts(plan: Plan) -> Iterator[tuple[Device, int]]:

@@ -34,10 +34,9 @@ def surely_fit(counted: FilterBound) -> bool:
     """Whether every switch's filters fit its chip's tables; False if only the plan can decide."""
     for fabric in counted.skeleton.fabrics:
         systems = [system_of(tier.model) for tier in fabric.fabric.tiers]
-        kinds = {
-            (fabric.seats[seat].tier, tuple(sorted(addresses.items())))
-            for seat, addresses in counted.tenants[fabric.fabric.name].items()
-        }
+        kinds = set()
+        for seat, addresses_by_group in counted.tenants[fabric.fabric.name].items():
+            kinds.add((fabric.seats[seat].tier, tuple(sorted(addresses_by_group.items()))))
         for tier, addresses in kinds:
             system = systems[tier]
             room = system.filter_tables if system is not None else None
@@ -66,8 +65,8 @@ class FilterBound:
         names = [group.name for group in self.spec.node_groups]
         nodes = self.skeleton.layout.nodes
         zones_by_seat: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        alike = Counter((node.addressed, nodes[node.node].node_group) for node in fabric.nodes)
-        for (seats, group), count in alike.items():
+        node_counts = Counter((node.addressed, nodes[node.node].node_group) for node in fabric.nodes)
+        for (seats, group), count in node_counts.items():
             for seat in seats:
                 zones_by_seat[seat][names[group]] += count
         for port in fabric.management:
@@ -81,15 +80,15 @@ class FilterBound:
         version = fabric.addressing.hosts.version
         on_fabric = frozenset(zone.name for zone in self.spec.zones if covers(self.spec, zone, fabric))
         zones_of_groups = {on_fabric.intersection(zones_of(self.spec, group)) for group in tenants}
-        is_told_apart = fabric.addressing.host_links == "point-to-point" and len(zones_of_groups) > 1
-        prefixes = {zone.name: self._behind(zone, fabric, tenants, is_told_apart) for zone in self.spec.zones}
+        has_port_tenants = fabric.addressing.host_links == "point-to-point" and len(zones_of_groups) > 1
+        prefixes = {zone.name: self._behind(zone, fabric, tenants, has_port_tenants) for zone in self.spec.zones}
         errors = sum(prefixes.values()) * len(ICMP_ERRORS[version])
-        sent = (
-            count * self._entries_of_prefix(zone, fabric, version, system, room)
-            for zone in self.spec.zones
-            if (count := prefixes[zone.name])
-        )
-        return len(ON_LINK[version]) + errors + sum(sent) + self._booting(fabric, prefixes)
+        sent = 0
+        for zone in self.spec.zones:
+            count = prefixes[zone.name]
+            if count:
+                sent += count * self._entries_of_prefix(zone, fabric, version, system, room)
+        return len(ON_LINK[version]) + errors + sent + self._booting(fabric, prefixes)
 
     def _booting(self, fabric: Fabric, prefixes: Mapping[str, int]) -> int:
         """Entries for booting hosts, and for answers to relays of subnets with several groups.
@@ -103,15 +102,18 @@ class FilterBound:
         servers = sum(prefixes[zone.name] for zone in self.spec.zones if zone.kind == BOOT)
         return max(map(len, ASKING.values())) + servers * shared
 
-    def _behind(self, zone: Zone, fabric: Fabric, tenants: Mapping[str, int], is_told_apart: bool) -> int:
-        """The prefixes of a zone behind a switch, by tenant if ports tell tenants apart."""
+    def _behind(self, zone: Zone, fabric: Fabric, tenants: Mapping[str, int], has_port_tenants: bool) -> int:
+        """The number of a zone's prefixes behind a switch: one for each link if ports identify tenants."""
         if not covers(self.spec, zone, fabric):
             return 0
         members = members_of(self.spec, zone)
         inside = sum(count for group, count in tenants.items() if group in members)
-        if is_told_apart:
-            return inside if members else sum(tenants.values())
-        return 1 if not members or inside == sum(tenants.values()) else inside
+        everything = sum(tenants.values())
+        if has_port_tenants:
+            return inside if members else everything
+        if not members or inside == everything:
+            return 1
+        return inside
 
     def _entries_of_prefix(self, zone: Zone, fabric: Fabric, version: int, system: System, room: FilterTables) -> int:
         """Entries for each prefix of a sending zone on a fabric."""
@@ -161,8 +163,9 @@ class FilterBound:
         """An upper bound on the loopbacks of a management network's asking switches (``plan.asking``)."""
         skeleton = next(other for other in self.skeleton.fabrics if other.fabric.name == fabric.name)
         addressing = fabric.addressing
-        have_gateways = addressing is not None and addressing.host_links == "shared" and addressing.hosts.version == 4
-        return len(skeleton.seats) - (len(self.tenants[fabric.name]) if have_gateways else 0)
+        if addressing is not None and addressing.host_links == "shared" and addressing.hosts.version == 4:
+            return len(skeleton.seats) - len(self.tenants[fabric.name])  # switches with hosts ask from their gateway
+        return len(skeleton.seats)
 
 
 def _sent(flow: Flow, version: int, system: System, *, reply: bool) -> Permit:
@@ -171,11 +174,18 @@ def _sent(flow: Flow, version: int, system: System, *, reply: bool) -> Permit:
 
 
 def _side_by_side(subnets: Sequence[int]) -> int:
-    """In how few prefixes subnets lie, by their numbers in the pool, in order."""
+    """The fewest prefixes around subnets, by their numbers in the pool, in order."""
     count = index = 0
     while index < len(subnets):
-        first, size = subnets[index], 1
-        while first % (2 * size) == 0 and subnets[index : index + 2 * size][2 * size - 1 :] == [first + 2 * size - 1]:
+        size = 1
+        while _is_aligned_block(subnets, index, 2 * size):
             size *= 2
-        count, index = count + 1, index + size
+        count += 1
+        index += size
     return count
+
+
+def _is_aligned_block(subnets: Sequence[int], index: int, size: int) -> bool:
+    """Whether the ``size`` subnets from ``index`` on are adjacent, and the first is a multiple of ``size``."""
+    last = index + size - 1
+    return subnets[index] % size == 0 and last < len(subnets) and subnets[last] == subnets[index] + size - 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from clusterwright.intent.filter_entries import ANY, ICMP, TCP, UDP, Permit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ Part = TypeVar("Part")
 MOST_PORTS = 64  # longer ranges would fill the table of a chip that knows single ports only
 ALL_PORTS: Interval = (0, 65535)
 ALL_ADDRESSES: Interval = (0, (1 << 128) - 1)
-# What a packet is: TCP, UDP, an ICMP type, anything else.
+# Kinds of packets as numbers: TCP, UDP, each ICMP type, any other.
 _KINDS: dict[str, Interval] = {TCP: (0, 0), UDP: (1, 1), ICMP: (2, 257), ANY: (0, 258)}
 _FIRST_TYPE = 2
 _FEW_BOXES = 512
@@ -40,25 +40,26 @@ def without_hidden(permits: tuple[Permit, ...]) -> tuple[Permit, ...]:
     A permit stands for an entry for each source, target, port range and type. One whose entries are needed in part
     comes back as a permit for each of those.
     """
-    placed = iter(in_order(list(chain.from_iterable(permit.sources for permit in permits))))
-    shapes = tuple(
-        (permit._replace(name="", sources=()), tuple(islice(placed, len(permit.sources)))) for permit in permits
-    )
+    intervals = iter(in_order(list(chain.from_iterable(permit.sources for permit in permits))))
+    shapes = []
+    for permit in permits:
+        sources = tuple(islice(intervals, len(permit.sources)))
+        shapes.append((permit._replace(name="", sources=()), sources))
     visible: list[Permit] = []
-    for permit, kept in zip(permits, _kept(shapes), strict=True):
-        if kept is None:
+    for permit, needed_entries in zip(permits, _needed_entries(tuple(shapes)), strict=True):
+        if needed_entries is None:
             visible.append(permit)
         else:
             entries = _entries(permit)
-            visible.extend(entries[number] for number in kept)
+            visible.extend(entries[number] for number in needed_entries)
     return tuple(visible)
 
 
 def in_order(networks: Sequence[Network]) -> tuple[Interval, ...]:
     """Networks by the order of their ends among all: equal for filters with nothing but other addresses."""
     edges = [(first, last + 1) for first, last in map(span, networks)]
-    place = {edge: position for position, edge in enumerate(sorted({*chain.from_iterable(edges)}))}
-    return tuple((place[first], place[after] - 1) for first, after in edges)
+    position_of = {edge: position for position, edge in enumerate(sorted({*chain.from_iterable(edges)}))}
+    return tuple((position_of[first], position_of[after] - 1) for first, after in edges)
 
 
 def with_single_ports(permit: Permit) -> Permit:
@@ -93,9 +94,7 @@ def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
     for side in zip(*boxes, strict=True):
         ends = sorted(set(chain.from_iterable(side)))
         ranks.append({end: rank for rank, end in enumerate(ends)})
-    ranked = np.array(
-        [[(rank[low], rank[high]) for rank, (low, high) in zip(ranks, box, strict=True)] for box in boxes]
-    )
+    ranked = np.array([_ranked(box, ranks) for box in boxes])
     counts = np.zeros(len(boxes), np.bool_)
     flags: list[bool] = []
     start = 0
@@ -110,6 +109,11 @@ def needed(rules: Iterable[Sequence[Box]]) -> tuple[bool, ...]:
     return tuple(flags)
 
 
+def _ranked(box: Box, ranks: Sequence[Mapping[int, int]]) -> list[Interval]:
+    """A box by the ranks of its ends on each side."""
+    return [(rank[low], rank[high]) for rank, (low, high) in zip(ranks, box, strict=True)]
+
+
 def _needed_of_few(rules: Sequence[Sequence[Box]]) -> tuple[bool, ...]:
     """As ``needed``, each box compared with those before it one by one."""
     before: list[Box] = []
@@ -119,13 +123,11 @@ def _needed_of_few(rules: Sequence[Sequence[Box]]) -> tuple[bool, ...]:
         for box in rule:
             pieces = [box]
             for other in before:
-                for (low, high), (first, last) in zip(box, other, strict=True):
-                    if high < first or last < low:
-                        break
-                else:
-                    pieces = _without(pieces, other)
-                    if not pieces:
-                        break
+                if _are_disjoint(box, other):
+                    continue
+                pieces = _without(pieces, other)
+                if not pieces:
+                    break
             uncovered += pieces
         flags.append(bool(uncovered))
         if uncovered:
@@ -158,51 +160,59 @@ def box_of(
 ) -> Box:
     """The packets of one entry: addresses, protocol, ports, ACK or RST, fragments."""
     kinds = _KINDS[permit.protocol] if kind is None else (_FIRST_TYPE + kind, _FIRST_TYPE + kind)
-    whole = low != ALL_PORTS or high != ALL_PORTS or kind is not None or permit.established
-    return (source, target, kinds, low, high, _ONE if permit.established else _BOTH, _ONE if whole else _BOTH)
+    flags = _ONE if permit.established else _BOTH
+    # A later fragment has no ports, type or flags to match.
+    reads_header = low != ALL_PORTS or high != ALL_PORTS or kind is not None or permit.established
+    fragments = _ONE if reads_header else _BOTH
+    return (source, target, kinds, low, high, flags, fragments)
 
 
 def _entries(permit: Permit) -> list[Permit]:
-    return [
-        permit._replace(sources=source, targets=target, source_ports=low, target_ports=high, types=kind)
-        for source, target, low, high, kind in product(
-            _each(permit.sources),
-            _each(permit.targets),
-            _each(permit.source_ports),
-            _each(permit.target_ports),
-            _each(permit.types),
-        )
-    ]
+    """A permit for each combination of source, target, ports and type."""
+    combinations = product(
+        _singles(permit.sources),
+        _singles(permit.targets),
+        _singles(permit.source_ports),
+        _singles(permit.target_ports),
+        _singles(permit.types),
+    )
+    entries = []
+    for source, target, low, high, kind in combinations:
+        entry = permit._replace(sources=source, targets=target, source_ports=low, target_ports=high, types=kind)
+        entries.append(entry)
+    return entries
 
 
-def _each(part: tuple[Part, ...]) -> list[tuple[Part, ...]]:
+def _singles(part: tuple[Part, ...]) -> list[tuple[Part, ...]]:
     """One tuple for each value; one empty tuple without values."""
     return [(value,) for value in part] or [()]
 
 
 @lru_cache(maxsize=1024)
-def _kept(shapes: tuple[tuple[Permit, tuple[Interval, ...]], ...]) -> tuple[tuple[int, ...] | None, ...]:
+def _needed_entries(shapes: tuple[tuple[Permit, tuple[Interval, ...]], ...]) -> tuple[tuple[int, ...] | None, ...]:
     """For each permit the numbers of its needed entries; None for all of them."""
     boxes_by_permit = [_boxes(permit, sources) for permit, sources in shapes]
     flags = iter(needed([box] for box in chain.from_iterable(boxes_by_permit)))
-    needed_entries: list[tuple[int, ...] | None] = []
+    needed_by_permit: list[tuple[int, ...] | None] = []
     for boxes in boxes_by_permit:
-        kept = tuple(number for number in range(len(boxes)) if next(flags))
-        needed_entries.append(None if len(kept) == len(boxes) else kept)
-    return tuple(needed_entries)
+        numbers = tuple(number for number in range(len(boxes)) if next(flags))
+        needed_by_permit.append(None if len(numbers) == len(boxes) else numbers)
+    return tuple(needed_by_permit)
 
 
 def _boxes(permit: Permit, sources: tuple[Interval, ...]) -> list[Box]:
-    return [
-        box_of(permit, source, target, low=low, high=high, kind=kind)
-        for source, target, low, high, kind in product(
-            sources or (ALL_ADDRESSES,),
-            tuple(span(target) for target in permit.targets) or (ALL_ADDRESSES,),
-            permit.source_ports or (ALL_PORTS,),
-            permit.target_ports or (ALL_PORTS,),
-            permit.types or (None,),
-        )
-    ]
+    """The packets of each entry of a permit, in the order of ``_entries``."""
+    combinations = product(
+        sources or (ALL_ADDRESSES,),
+        tuple(map(span, permit.targets)) or (ALL_ADDRESSES,),
+        permit.source_ports or (ALL_PORTS,),
+        permit.target_ports or (ALL_PORTS,),
+        permit.types or (None,),
+    )
+    boxes = []
+    for source, target, low, high, kind in combinations:
+        boxes.append(box_of(permit, source, target, low=low, high=high, kind=kind))
+    return boxes
 
 
 def _without(pieces: Sequence[Box], other: Box) -> list[Box]:
@@ -213,9 +223,16 @@ def _without(pieces: Sequence[Box], other: Box) -> list[Box]:
     return outside
 
 
+def _are_disjoint(one: Box, other: Box) -> bool:
+    for (low, high), (other_low, other_high) in zip(one, other, strict=True):
+        if high < other_low or other_high < low:
+            return True
+    return False
+
+
 def _minus(minuend: Box, other: Box) -> Iterable[Box]:
     """The difference of two boxes, in boxes."""
-    if any(a_high < b_low or b_high < a_low for (a_low, a_high), (b_low, b_high) in zip(minuend, other, strict=True)):
+    if _are_disjoint(minuend, other):
         return (minuend,)
     pieces: list[Box] = []
     core = list(minuend)

@@ -1,7 +1,7 @@
 """The matrix of zones as ordered permits between prefixes: the source of every switch's filter.
 
-Filters on switches keep no state, so a flow stands in them twice: in its own direction, and for its replies. After the
-permits everything is denied.
+Filters on switches keep no state, so a flow has two permits: one for its own direction, and one for its replies. After
+the permits everything is denied.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ANY = "any"
 TCP, UDP, ICMP = "tcp", "udp", "icmp"
 ECHO_REPLY = {4: 0, 6: 129}
 ECHO_REQUEST = {4: 8, 6: 128}
-# What IP itself needs: unreachable (fragmentation needed is one of them), time exceeded, parameter problem.
+# ICMP errors that IP needs: unreachable (with fragmentation needed), time exceeded, parameter problem.
 ICMP_ERRORS = {4: (3, 11, 12), 6: (1, 2, 3, 4)}
 # Neighbour solicitation and advertisement, and the listener reports that snooping switches want. They stay on the link.
 ON_LINK = {4: (), 6: (135, 136, 131, 132, 143)}
@@ -73,7 +73,9 @@ def local_permits(
 
 def on_link(version: int) -> tuple[Permit, ...]:
     """Neighbour discovery and listener reports; nothing in IPv4: ARP is no IP."""
-    return (Permit("neighbour discovery", version, ICMP, types=ON_LINK[version]),) if ON_LINK[version] else ()
+    if not ON_LINK[version]:
+        return ()
+    return (Permit("neighbour discovery", version, ICMP, types=ON_LINK[version]),)
 
 
 def _sent(plan: Plan, zone_name: str, fabric_name: str) -> tuple[Permit, ...]:
@@ -104,7 +106,8 @@ def permit_of(flow: Flow, version: int, *, reply: bool) -> Permit:
     """A flow, or its replies, between addresses still to be named."""
     name = f"{flow.name} replies" if reply else flow.name
     if flow.protocol == ICMP:
-        return Permit(name, version, ICMP, types=((ECHO_REPLY if reply else ECHO_REQUEST)[version],))
+        echo = ECHO_REPLY if reply else ECHO_REQUEST
+        return Permit(name, version, ICMP, types=(echo[version],))
     if flow.protocol not in WITH_PORTS:
         return Permit(name, version, ANY)
     if reply:
@@ -131,7 +134,8 @@ def zones_on(plan: Plan, fabric_name: str) -> tuple[tuple[Zone, tuple[Network, .
     zones = []
     for zone in plan.spec.zones:
         if zone_covers(plan, zone, fabric):
-            networks = tuple(e.network for e in zone_networks(plan, zone.name) if e.fabric == fabric.name)
+            entries = zone_networks(plan, zone.name)
+            networks = tuple(entry.network for entry in entries if entry.fabric == fabric.name)
             if networks:
                 zones.append((zone, networks))
     return tuple(zones)
@@ -142,23 +146,22 @@ def behind(plan: Plan, fabric: Fabric, subnet: Network) -> tuple[tuple[Zone, tup
     first, last = network_bounds(subnet)
     networks_behind = []
     for zone, networks in _bounds_on(plan, fabric.name):
-        inside = tuple(
-            _meet(network, subnet)
-            for network, low, high in networks
-            if low <= last and first <= high and network.version == subnet.version
-        )
+        inside = []
+        for network, low, high in networks:
+            if low <= last and first <= high and network.version == subnet.version:
+                inside.append(_meet(network, subnet))
         if inside:
-            networks_behind.append((zone, inside))
+            networks_behind.append((zone, tuple(inside)))
     return tuple(networks_behind)
 
 
 @per_plan
 def _bounds_on(plan: Plan, fabric_name: str) -> tuple[tuple[Zone, tuple[tuple[Network, int, int], ...]], ...]:
     """``zones_on`` with every prefix's first and last address: they are compared with every switch's subnet."""
-    return tuple(
-        (zone, tuple((network, *network_bounds(network)) for network in networks))
-        for zone, networks in zones_on(plan, fabric_name)
-    )
+    zones = []
+    for zone, networks in zones_on(plan, fabric_name):
+        zones.append((zone, tuple((network, *network_bounds(network)) for network in networks)))
+    return tuple(zones)
 
 
 def _meet(one: Network, other: Network) -> Network:

@@ -83,15 +83,17 @@ def sees_gpus_in_containers(image: Image, runtime: str) -> bool:
 
 
 def uses_enroot(image: Image) -> bool:
-    """Whether containers are started by enroot, or can be: beside podman it is a package of the image."""
-    chosen = image.containers is not None and image.containers.runtime == ENROOT
-    return chosen or any(package.name.startswith("enroot") for package in image.packages)
+    """Whether enroot can start containers: as the image's runtime, or by a package beside podman."""
+    is_runtime = image.containers is not None and image.containers.runtime == ENROOT
+    return is_runtime or any(package.name.startswith("enroot") for package in image.packages)
 
 
 def metrics_units(image: Image) -> tuple[str, ...]:
     """The units for GPU metrics, if the image brings them and their driver."""
     vendor = driven_vendor(image)
-    return vendor.metrics_units if image.gpu_metrics is not None and vendor is not None else ()
+    if image.gpu_metrics is None or vendor is None:
+        return ()
+    return vendor.metrics_units
 
 
 def gpu_units(image: Image, groups: Iterable[NodeGroup]) -> Iterator[str]:

@@ -39,7 +39,9 @@ class TierHashing:
 
 def hashed_fields(*, queue_pairs: bool) -> str:
     """The inputs of a hash, in words."""
-    return "addresses, UDP ports" + (", destination queue pair" if queue_pairs else "")
+    if queue_pairs:
+        return "addresses, UDP ports, destination queue pair"
+    return "addresses, UDP ports"
 
 
 @per_plan
@@ -47,17 +49,18 @@ def planned_hashing(plan: Plan, name: str) -> tuple[TierHashing, ...]:
     """The hashing of every tier of a planned Ethernet fabric, from the bottom."""
     fabric = fabric_of(plan, name)
     tiers = {tier.role: tier for tier in fabric.tiers}
-    joined = {
-        (plan.by_name[cable.a.device].role, plan.by_name[cable.b.device].role)
-        for cable in plan.cables
-        if cable.fabric == name and cable.a.side == "up"
-    }
+    joined = set()
+    for cable in plan.cables:
+        if cable.fabric == name and cable.a.side == "up":
+            joined.add((plan.by_name[cable.a.device].role, plan.by_name[cable.b.device].role))
     return hashing_of(fabric, [(tiers[low], tiers[high]) for low, high in sorted(joined)])
 
 
 def hashing_of(fabric: Fabric, joined: Collection[tuple[Tier, Tier]]) -> tuple[TierHashing, ...]:
-    """The hashing of every tier of an Ethernet fabric, from the bottom; ``joined`` are tiers with a link between them,
-    the lower first."""
+    """The hashing of every tier of an Ethernet fabric, from the bottom.
+
+    ``joined`` are pairs of tiers with links between them, the lower tier first.
+    """
     hashings: list[TierHashing] = []
     for depth, tier in enumerate(fabric.tiers):
         function_of_tier = _known(tier)
@@ -100,16 +103,13 @@ def _known(tier: Tier) -> Hashing | None:
 
 
 def _free(functions: Sequence[HashAlgorithm], depth: int, below: Sequence[TierHashing]) -> HashAlgorithm | None:
-    """The function of the tier's place if no tier below has its like, else another one; None when all are taken."""
-    taken = [(hashing.tier.model.network_os, hashing.function) for hashing in below if hashing.function is not None]
+    """The first function from that of the tier's depth on with a CRC that no tier below has; None without one."""
+    taken_crcs = {hashing.function.crc for hashing in below if hashing.function is not None}
     start = depth % len(functions)
-    return next(
-        (function for function in (*functions[start:], *functions[:start]) if not _is_taken(function, taken)), None
-    )
-
-
-def _is_taken(function: HashAlgorithm, taken: Sequence[tuple[str | None, HashAlgorithm]]) -> bool:
-    return any(other.crc == function.crc for _, other in taken)
+    for function in (*functions[start:], *functions[:start]):
+        if function.crc not in taken_crcs:
+            return function
+    return None
 
 
 def _chooses(tier: Tier, joined: Collection[tuple[Tier, Tier]]) -> bool:

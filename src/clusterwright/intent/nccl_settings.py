@@ -25,7 +25,7 @@ from clusterwright.spec.text.document import Path
 STAGGERED_RANKS = 256  # NCCL_UID_STAGGER_THRESHOLD's default: jobs above it meet at the root in waves
 TOPOLOGY_LINK = "/run/nccl/topology.xml"
 NCCL_CONF = "/etc/nccl.conf"
-# What nccl.conf is made of when a node starts, where a partition's index has to be found first.
+# The parts of an nccl.conf that is completed at a node's start with the index of a partition.
 PARTS_OF_CONF = "/etc/nccl/nccl.conf"
 PARTITION_CONF = "/etc/nccl/partition.conf"
 PARTITION_UNIT = "nccl-partition.service"
@@ -94,11 +94,10 @@ def settings(plan: Plan, node_group: str, wiring: NcclCabling) -> tuple[Setting,
         return ()
     names = known_names("nccl", nccl.version)
     derived = [*_common(plan, nccl, fabric, node_group, wiring), *_start(plan, nccl, names)]
-    derived += (
-        _roce(plan, nccl, fabric, node_group)
-        if fabric.technology == "roce"
-        else _infiniband(plan, nccl, fabric, node_group)
-    )
+    if fabric.technology == "roce":
+        derived += _roce(plan, nccl, fabric, node_group)
+    else:
+        derived += _infiniband(plan, nccl, fabric, node_group)
     derived += _nvlink_domain(plan, nccl, node_group)
     by_name = {setting.name: setting for setting in derived if names is None or setting.name in names}
     for name, value in _vendor_environment(plan, node_group).items():
@@ -143,13 +142,14 @@ def job_paths(plan: Plan, node_group: str) -> tuple[tuple[str, str], ...]:
     nccl, is_described = plan.spec.nccl(node_group), has_topology(plan, node_group)
     if nccl is None:
         return ()
-    wanted = (
-        (NCCL_CONF, "file", True),
-        (FOLDER, "files", nccl.tuner is not None or is_described),
-        (TOPOLOGY_LINK.rpartition("/")[0], "topology", is_described),
-        (nccl.flight_recorder.folder if nccl.flight_recorder is not None else "", "records", nccl.flight_recorder),
-    )
-    return tuple((path, kind) for path, kind, is_there in wanted if is_there)
+    paths = [(NCCL_CONF, "file")]
+    if nccl.tuner is not None or is_described:
+        paths.append((FOLDER, "files"))
+    if is_described:
+        paths.append((TOPOLOGY_LINK.rpartition("/")[0], "topology"))
+    if nccl.flight_recorder is not None:
+        paths.append((nccl.flight_recorder.folder, "records"))
+    return tuple(paths)
 
 
 def is_read_by_nccl(nccl: NcclProfile, name: str) -> bool:
@@ -157,8 +157,8 @@ def is_read_by_nccl(nccl: NcclProfile, name: str) -> bool:
     names = known_names("nccl", nccl.version)
     if names is not None:
         return name in names
-    torch = known_names("torch", nccl.pytorch) if nccl.pytorch is not None else None
-    return name.startswith("NCCL_") and name not in (torch or ())
+    names_of_torch = known_names("torch", nccl.pytorch) if nccl.pytorch is not None else None
+    return name.startswith("NCCL_") and name not in (names_of_torch or ())
 
 
 def cross_nic(nccl: NcclProfile, switches: int) -> int:
@@ -354,7 +354,8 @@ def _roce(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) -> Ite
 
 def _infiniband(plan: Plan, nccl: NcclProfile, fabric: Fabric, node_group: str) -> Iterator[Setting]:
     """Service level, partition, and the switches' features: NCCL takes adaptive routing for granted on InfiniBand."""
-    data = next((item for item in fabric.classes if item.name == nccl.data_class), None)
+    classes = {traffic_class.name: traffic_class for traffic_class in fabric.classes}
+    data = classes.get(nccl.data_class) if nccl.data_class is not None else None
     if nccl.service_level is not None:
         why = "the service level that data travels in"
         yield Setting(name="NCCL_IB_SL", value=str(nccl.service_level), origin=_key(nccl, "service_level"), reason=why)

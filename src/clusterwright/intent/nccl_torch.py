@@ -16,7 +16,7 @@ FIRST_TORCH_PREFIX = (2, 2)  # older ones read NCCL_BLOCKING_WAIT and its like
 FIRST_OWN_RECORDER = (2, 9)  # older ones read TORCH_NCCL_TRACE_BUFFER_SIZE
 RANKS_PER_ROOT = 128  # PyTorch's own default (2.6 and later)
 OF_JOB = "/job-%j/"
-"""What stands in a value for the folder of a job; ``%j`` is its number, as Slurm writes it in names of files."""
+"""Placeholder of a job's folder in a value; ``%j`` is the job's number, as in Slurm's file names."""
 DUMP_WAIT_MS = 60_000  # as long as PyTorch waits for records by default
 
 TorchSetting = tuple[str, str, Path, str]
@@ -27,16 +27,21 @@ def torch_settings(nccl: NcclProfile) -> tuple[TorchSetting, ...]:
     if nccl.pytorch is None:
         return ()
     names = known_names("torch", nccl.pytorch)
-    wanted = (*_errors(nccl, nccl.pytorch), *_recorder(nccl, nccl.pytorch))
-    return tuple(setting for setting in wanted if names is None or setting[0] in names)
+    settings = (*_errors(nccl, nccl.pytorch), *_recorder(nccl, nccl.pytorch))
+    if names is None:
+        return settings
+    return tuple(setting for setting in settings if setting[0] in names)
 
 
 def _errors(nccl: NcclProfile, pytorch: str) -> Iterator[TorchSetting]:
-    prefix = "TORCH_NCCL_" if release(pytorch) >= FIRST_TORCH_PREFIX else "NCCL_"
+    if release(pytorch) >= FIRST_TORCH_PREFIX:
+        prefix, mode = "TORCH_NCCL_", "3"
+        manner = "without tearing communicators down first, which loses the records (mode 3)"
+    else:
+        prefix, mode = "NCCL_", "1"
+        manner = "(mode 1)"
     key: Path = (*nccl.path, "pytorch")
-    mode = "3" if prefix == "TORCH_NCCL_" else "1"
-    what = "without tearing communicators down first, which loses the records (mode 3)" if mode == "3" else "(mode 1)"
-    yield f"{prefix}ASYNC_ERROR_HANDLING", mode, key, f"a failed or late collective ends the process, {what}"
+    yield f"{prefix}ASYNC_ERROR_HANDLING", mode, key, f"a failed or late collective ends the process, {manner}"
     yield f"{prefix}DESYNC_DEBUG", "1", key, "after a timeout, says which ranks were at which collective"
     yield (
         f"{prefix}ENABLE_MONITORING",

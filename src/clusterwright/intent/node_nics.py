@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -52,30 +53,34 @@ def is_managed(device: Device) -> bool:
 @per_plan
 def nics_of(plan: Plan, device: Device) -> tuple[HostNic, ...]:
     """The cabled NICs of a node in the catalogue's order, bonds as one, without its BMC."""
-    cabled = {
-        cable.a.port: cable
-        for cable in plan.cables_of[device.name]
-        if cable.a.device == device.name and cable.a.side == "host"
-    }
+    cable_by_port = {}
+    for cable in plan.cables_of[device.name]:
+        if cable.a.device == device.name and cable.a.side == "host":
+            cable_by_port[cable.a.port] = cable
     nics: list[HostNic] = []
     members: dict[Bond, list[HostNic]] = {}
     for nic in _catalogue_nics(plan, device.model):
-        cable = cabled.get(nic.interface)
-        if cable is None:
+        nic_cable = cable_by_port.get(nic.interface)
+        if nic_cable is None:
             continue
-        host_nic = _host_nic(plan, nic, cable.a, cable.b, FIRST_TABLE + len(nics))
-        if cable.bond is None:
+        host_nic = _host_nic(plan, nic, nic_cable.a, nic_cable.b, FIRST_TABLE + len(nics))
+        bond = nic_cable.bond
+        if bond is None:
             nics.append(host_nic)
-        elif cable.bond in members:
-            members[cable.bond].append(host_nic)
+        elif bond in members:
+            members[bond].append(host_nic)
         else:
-            members[cable.bond] = [host_nic]
-            nics.append(host_nic._replace(interface=cable.bond.interface, rdma_device=None, pci=None, bond=cable.bond))
-    return tuple(nic if nic.bond is None else _joined(nic, members[nic.bond]) for nic in nics)
+            members[bond] = [host_nic]
+            nics.append(host_nic._replace(interface=bond.interface, rdma_device=None, pci=None, bond=bond))
+    return tuple(_with_members(nic, members) for nic in nics)
 
 
-def _joined(link: HostNic, members: list[HostNic]) -> HostNic:
-    return link._replace(members=tuple(member._replace(address=None, gateway=None) for member in members))
+def _with_members(nic: HostNic, members: Mapping[Bond, list[HostNic]]) -> HostNic:
+    """A bond with its members, which have no addresses of their own; any other NIC as it is."""
+    if nic.bond is None:
+        return nic
+    without_address = (member._replace(address=None, gateway=None) for member in members[nic.bond])
+    return nic._replace(members=tuple(without_address))
 
 
 @per_plan
@@ -98,6 +103,9 @@ def _host_nic(plan: Plan, nic: Nic, near: Interface, far: Interface, table: int)
     if gateway is None and near.address is not None:
         subnet = plan.host_subnet_of.get((near.fabric, far.device))
         gateway = subnet.gateway if subnet is not None else None
+    version = 0
+    if fabric.addressing is not None and near.address is not None:
+        version = fabric.addressing.hosts.version
     return HostNic(
         interface=nic.interface,
         rdma_device=nic.rdma_device,
@@ -106,7 +114,7 @@ def _host_nic(plan: Plan, nic: Nic, near: Interface, far: Interface, table: int)
         rail=near.rail,
         guid=near.guid,
         table=table,
-        version=fabric.addressing.hosts.version if fabric.addressing is not None and near.address is not None else 0,
+        version=version,
         address=near.address,
         prefix_length=near.prefix_length,
         gateway=gateway,

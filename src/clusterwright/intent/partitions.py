@@ -56,7 +56,7 @@ def nccl_partition(plan: Plan, node_group: str) -> Partition | None:
     if nccl is None:
         return None
     candidates = data_partitions(plan.spec, nccl, node_group)
-    return candidates[0] if candidates else None  # of several lint wants one named
+    return candidates[0] if candidates else None  # with several candidates, lint requires the profile to name one
 
 
 def _nic_guids(plan: Plan, subnet_name: str) -> dict[str, list[int]]:

@@ -21,7 +21,7 @@ def per_plan(function: Callable[Concatenate[Plan, Key], Value]) -> Callable[Conc
     results_by_plan: dict[int, dict[Any, Value]] = {}
 
     @wraps(function)
-    def looked_up(plan: Plan, /, *args: Key.args, **kwargs: Key.kwargs) -> Value:
+    def cached(plan: Plan, /, *args: Key.args, **kwargs: Key.kwargs) -> Value:
         results = results_by_plan.get(id(plan))
         if results is None:
             results = results_by_plan[id(plan)] = {}
@@ -34,4 +34,4 @@ def per_plan(function: Callable[Concatenate[Plan, Key], Value]) -> Callable[Conc
         result = results[key] = function(plan, *args, **kwargs)
         return result
 
-    return looked_up
+    return cached

@@ -11,18 +11,18 @@ from clusterwright.spec.model import ClusterSpec
 
 AUTHENTICATION = "munge.service"
 ACCOUNTING = "slurmdbd.service"
-CONTROLLER_UNITS = (AUTHENTICATION, "slurmctld.service")
+CONTROLLER = "slurmctld.service"
+CONTROLLER_UNITS = (AUTHENTICATION, CONTROLLER)
 WORKER_UNITS = (AUTHENTICATION, "slurmd.service")
 LOGIN_UNITS = (AUTHENTICATION,)
 
 
 @per_plan
 def controllers(plan: Plan, scheduler: Scheduler) -> tuple[str, ...]:
-    """The machines that run a scheduler's controller, by name, the acting one first: the first of its group, or of role
-    ``service`` where it names none.
+    """The machines of a scheduler's controller, by name, the acting one first.
 
-    A drained machine goes on: its state lies there, and another one does not run the program. One out of service does
-    not.
+    They are the first of its group, or of role ``service`` without a group. A drained machine stays a controller, since
+    it holds the state; one out of service does not.
     """
     wanted = scheduler.controllers
     names = []
@@ -35,12 +35,15 @@ def controllers(plan: Plan, scheduler: Scheduler) -> tuple[str, ...]:
 
 @per_plan
 def accountant(plan: Plan, scheduler: Scheduler) -> str | None:
-    """The machine that runs slurmdbd: the first of its group that is not out of service. None without records."""
+    """The machine of slurmdbd: the first of its group that is not out of service. None without accounting."""
     accounting = scheduler.slurm.accounting if scheduler.slurm is not None else None
     if accounting is None:
         return None
-    hosts = (d.name for d in plan.devices if d.kind == "node" and d.node_group == accounting.nodes)
-    return next((name for name in hosts if plan.by_name[name].state != OUT_OF_SERVICE), None)
+    for device in plan.devices:
+        is_member = device.kind == "node" and device.node_group == accounting.nodes
+        if is_member and device.state != OUT_OF_SERVICE:
+            return device.name
+    return None
 
 
 @per_plan
@@ -105,8 +108,12 @@ def slurm_units(plan: Plan, device: Device) -> tuple[str, ...]:
         if is_managed(device) and works_for_slurm(plan, device.node_group):
             return WORKER_UNITS
         return LOGIN_UNITS if is_login_node(plan, device) else ()
-    records = (ACCOUNTING,) if keeps_accounts(plan, device) else ()
-    return (AUTHENTICATION, *records, *(CONTROLLER_UNITS[1:] if is_controller(plan, device) else ()))
+    units = [AUTHENTICATION]
+    if keeps_accounts(plan, device):
+        units.append(ACCOUNTING)
+    if is_controller(plan, device):
+        units.append(CONTROLLER)
+    return tuple(units)
 
 
 def munge_secret(scheduler: Scheduler) -> str | None:
@@ -116,7 +123,7 @@ def munge_secret(scheduler: Scheduler) -> str | None:
 
 
 def passes_messages_on(scheduler: Scheduler) -> bool:
-    """Whether slurmd forwards the controller's messages: only if every two nodes share a partition.
+    """Whether slurmd forwards the controller's messages: only if one partition has all nodes.
 
     Nodes without a common partition need not reach each other.
     """

@@ -62,8 +62,8 @@ class SubnetSizes:
 def subnet_sizes(plan: Plan, subnet_name: str) -> SubnetSizes:
     """The sizes of one InfiniBand subnet of a plan."""
     switches = plan.ib_subnets[subnet_name].switches
-    chips = sum(
-        len(chips_of(plan, device)) for device in plan.devices if device.name in switches and device.guid is not None
-    )
-    endpoints = sum(1 for cable in plan.cables if cable.a.guid is not None and cable.b.device in switches)
-    return SubnetSizes(chips, endpoints)
+    planned_switches = [device for device in plan.devices if device.name in switches and device.guid is not None]
+    chips = sum(len(chips_of(plan, device)) for device in planned_switches)
+    adapter_cables = (cable for cable in plan.cables if cable.a.guid is not None)
+    endpoints = sum(cable.b.device in switches for cable in adapter_cables)
+    return SubnetSizes(chips=chips, endpoints=endpoints)

@@ -75,14 +75,14 @@ class SwitchView:
     platform: Mapping[str, Any] | None
     modes: dict[tuple[str, int], Modes]
     site: Site
-    """As the switch's system can be told it."""
+    """The site's settings, limited to what the switch's system can express."""
     relay: str | None = None
     release: str = ""
-    """Of its system; empty where no release of that is known by its words."""
+    """Release of its system; "" for an unknown one."""
     relay_source: str | None = None
-    """The own address that requests for addresses leave from."""
+    """Source address of its DHCP relay."""
     fabric_source: str | None = None
-    """The own address that requests to servers leave from where the switch has no management port."""
+    """Source address of requests to servers without a management port."""
 
     @property
     def loopback(self) -> str | None:
@@ -94,8 +94,8 @@ class SwitchView:
         modes = self.modes.get((side, speed_gbps))
         if modes is None:
             tier = self.fabric.tiers[self.device.tier]
-            chosen = tier.up.side if side == "up" and tier.up is not None else tier.down
-            modes = self.modes[side, speed_gbps] = modes_at(self.model, chosen, speed_gbps)
+            tier_side = tier.up.side if side == "up" and tier.up is not None else tier.down
+            modes = self.modes[side, speed_gbps] = modes_at(self.model, tier_side, speed_gbps)
         return modes.get(port)
 
     def platform_port(self, port: Interface) -> PlatformPort:
@@ -175,38 +175,40 @@ def view_switch(plan: Plan, device: Device) -> SwitchView:
     """Collect everything about one switch of an Ethernet fabric. Raises KeyError for a fabric without addresses."""
     fabric = fabric_of(plan, device.fabric)
     version = plan.address_version(device.fabric)
-    every = links_of(plan, device)
-    links = tuple(link for link in every if link.port.side != "management")
+    all_links = links_of(plan, device)
+    links = tuple(link for link in all_links if link.port.side != "management")
+    management_links = [link for link in all_links if link.port.side == "management"]
+    model = plan.spec.catalogue[device.model]
+    platforms = [settings.platform for settings in plan.spec.chip_settings if settings.model == device.model]
     host_subnet = plan.host_subnet_of.get((device.fabric, device.name))
     return SwitchView(
         device=device,
-        model=plan.spec.catalogue[device.model],
+        model=model,
         fabric=fabric,
         version=version,
         links=links,
-        management=next((link for link in every if link.port.side == "management"), None),
+        management=management_links[0] if management_links else None,
         sessions=sessions_of(plan, device, links),
         origins=_origins(device, host_subnet, version),
         pools=_pools(plan, fabric.name),
         host_subnet=host_subnet,
         hashing=planned_hashing(plan, device.fabric)[device.tier],
-        platform=next(
-            (chip_setting.platform for chip_setting in plan.spec.chip_settings if chip_setting.model == device.model),
-            None,
-        ),
+        platform=platforms[0] if platforms else None,
         modes=_modes(plan, device.fabric, device.tier, device.model),
-        site=told_site(plan, plan.spec.catalogue[device.model].network_os or ""),
+        site=site_of_system(plan, model.network_os or ""),
         relay=_relays(plan).get(device.name),
-        release=release_of(plan.spec.catalogue[device.model], fabric.tiers[device.tier].release),
+        release=release_of(model, fabric.tiers[device.tier].release),
         relay_source=_relay_sources(plan).get(device.name),
         fabric_source=_fabric_sources(plan).get(device.name),
     )
 
 
 @per_plan
-def told_site(plan: Plan, system: str) -> Site:
-    """The site as switches of a system can be told it."""
-    return site_for(plan.spec.site, systems()[system]) if system in systems() else plan.spec.site
+def site_of_system(plan: Plan, system: str) -> Site:
+    """The site's settings, limited to what a switch system can express."""
+    if system not in systems():
+        return plan.spec.site
+    return site_for(plan.spec.site, systems()[system])
 
 
 @per_plan
@@ -240,16 +242,22 @@ def _as_text(plan: Plan, addresses: Mapping[str, int]) -> dict[str, str]:
 @lru_cache(maxsize=4096)
 def in_port_order(name: str) -> tuple[tuple[int, str], ...]:
     """A sorting key with Ethernet2/1 before Ethernet10/1."""
-    return tuple((int(part), "") if part.isdigit() else (0, part) for part in _NUMBERS.split(name))
+    return tuple(_sorting_part(part) for part in _NUMBERS.split(name))
+
+
+def _sorting_part(part: str) -> tuple[int, str]:
+    return (int(part), "") if part.isdigit() else (0, part)
 
 
 def _origins(device: Device, host_subnet: Subnet | None, version: int) -> tuple[Prefix, ...]:
+    """The prefixes that a switch announces: its loopback and its host subnet."""
     origins = []
     if device.loopback is not None:
-        origins.append(Prefix(f"{format_address(device.loopback, version)}/{32 if version == 4 else 128}", True))
+        length = 32 if version == 4 else 128
+        origins.append(Prefix(text=f"{format_address(device.loopback, version)}/{length}", is_connected=True))
     if host_subnet is not None:
         text = f"{format_address(host_subnet.network, version)}/{host_subnet.prefix_length}"
-        origins.append(Prefix(text, host_subnet.gateway is not None))
+        origins.append(Prefix(text=text, is_connected=host_subnet.gateway is not None))
     return tuple(origins)
 
 
@@ -259,9 +267,9 @@ def _pools(plan: Plan, fabric_name: str) -> tuple[tuple[str, int], ...]:
     addressing = fabric_of(plan, fabric_name).addressing
     if addressing is None:
         return ()
-    loopbacks = addressing.loopbacks
-    return (
-        *(() if loopbacks is None else ((str(loopbacks), loopbacks.max_prefixlen),)),
-        (str(addressing.hosts), addressing.hosts_per_switch),
-        *((str(network), network.prefixlen) for network in outside_prefixes(plan, fabric_name)),
-    )
+    pools: list[tuple[str, int]] = []
+    if addressing.loopbacks is not None:
+        pools.append((str(addressing.loopbacks), addressing.loopbacks.max_prefixlen))
+    pools.append((str(addressing.hosts), addressing.hosts_per_switch))
+    pools += [(str(network), network.prefixlen) for network in outside_prefixes(plan, fabric_name)]
+    return tuple(pools)

@@ -47,7 +47,9 @@ class Link(NamedTuple):
     @property
     def description(self) -> str:
         """Far end of the cable, in words for the port."""
-        return f"to {self.far_end}" + ("" if self.is_up else " (out of service)")
+        if self.is_up:
+            return f"to {self.far_end}"
+        return f"to {self.far_end} (out of service)"
 
     @property
     def far_end(self) -> str:
@@ -62,10 +64,13 @@ class Link(NamedTuple):
 
 def links_of(plan: Plan, device: Device) -> tuple[Link, ...]:
     """Every cable at ``device``, in the plan's order."""
-    return tuple(
-        link_over(plan, cable, *((cable.a, cable.b) if cable.a.device == device.name else (cable.b, cable.a)))
-        for cable in plan.cables_of[device.name]
-    )
+    links = []
+    for cable in plan.cables_of[device.name]:
+        if cable.a.device == device.name:
+            links.append(link_over(plan, cable, port=cable.a, peer=cable.b))
+        else:
+            links.append(link_over(plan, cable, port=cable.b, peer=cable.a))
+    return tuple(links)
 
 
 def link_over(plan: Plan, cable: Cable, port: Interface, peer: Interface) -> Link:
@@ -92,14 +97,15 @@ def _service(plan: Plan) -> Service:
 
 
 def _is_up(plan: Plan, cable: Cable) -> bool:
-    """Whether the ports of a cable out of service stay up: a drained end gets no new work, but is still reached.
+    """Whether the ports of a cable out of service stay up, because a drained end is still reached.
 
-    A node's jobs end over these ports before they let go of it; the scheduler starts no others there.
+    Jobs of a drained node end over these ports; the scheduler starts no others there.
     """
     service = _service(plan)
-    return all(
-        (end.device, end.port) not in service.ports and end.device not in service.gone for end in (cable.a, cable.b)
-    )
+    for end in (cable.a, cable.b):
+        if end.device in service.gone or (end.device, end.port) in service.ports:
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +132,18 @@ class SwitchBond:
 
 def bonds_of(model: HardwareModel, links: Iterable[Link]) -> tuple[SwitchBond, ...]:
     """The bonds of a switch's ``links``, in the order of their first ones."""
-    members: dict[tuple[str, str], list[Link]] = {}
+    members: dict[tuple[str, str], tuple[Bond, list[Link]]] = {}
     for link in links:
-        if link.cable.bond is not None:
-            members.setdefault((link.peer.device, link.cable.bond.interface), []).append(link)
+        bond = link.cable.bond
+        if bond is not None:
+            _, bond_links = members.setdefault((link.peer.device, bond.interface), (bond, []))
+            bond_links.append(link)
     numbers = port_numbers(model) if members else {}
-    return tuple(
-        SwitchBond(numbers[member[0].port.port], bond, tuple(member))
-        for member in members.values()
-        if (bond := member[0].cable.bond) is not None
-    )
+    bonds = []
+    for bond, bond_links in members.values():
+        number = numbers[bond_links[0].port.port]
+        bonds.append(SwitchBond(number=number, bond=bond, links=tuple(bond_links)))
+    return tuple(bonds)
 
 
 @lru_cache(maxsize=64)
@@ -158,7 +166,7 @@ def error_correction(speed_gbps: int, medium: str, length_m: float) -> str | Non
     IEEE 802.3: every lane of 50 Gb/s or more needs Reed-Solomon, 100G over four lanes as well (but for 100GBASE-LR4,
     which reaches further than any cable here); 25G over short copper takes the fire code, which is faster.
     """
-    if speed_gbps >= 50 and speed_gbps != 40:
+    if speed_gbps >= 50:
         return "reed-solomon"
     if speed_gbps == 25:
         return "fire-code" if medium == "dac" and length_m <= FIRE_CODE_M else "reed-solomon"

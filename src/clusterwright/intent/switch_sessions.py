@@ -7,7 +7,6 @@ they are exceeded by a tenth, and ends the session at twice as many, before tabl
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,30 +64,32 @@ def sessions_of(plan: Plan, device: Device, links: Iterable[Link]) -> tuple[Plan
     unwatched, above = _unwatched(plan, device.fabric), _prefixes(plan, device.fabric)
     sessions = []
     for link, local, remote, remote_as in _routed(device, links):
-        sessions.append(
-            PlannedSession(
-                side=link.port.side,
-                local=local,
-                remote=format_address(remote, version),
-                remote_as=remote_as,
-                neighbour=link.peer_device.name,
-                description=link.far_end,
-                routes=_prefixes_below(plan, link.peer_device.name) if link.port.side == "down" else above,
-                bfd=(device.name, link.port.side) not in unwatched,
-                authentication=_authentication(link),
-            )
+        routes = _prefixes_below(plan, link.peer_device.name) if link.port.side == "down" else above
+        session = PlannedSession(
+            side=link.port.side,
+            local=local,
+            remote=format_address(remote, version),
+            remote_as=remote_as,
+            neighbour=link.peer_device.name,
+            description=link.far_end,
+            routes=routes,
+            bfd=(device.name, link.port.side) not in unwatched,
+            authentication=_authentication(link),
         )
+        sessions.append(session)
     return tuple(sessions)
 
 
 def _routed(device: Device, links: Iterable[Link]) -> Iterator[tuple[Link, str, int, int]]:
     """The links with a session, each with both addresses, its own as text, and the far end's AS number."""
-    if device.asn is not None:
-        for link in links:
-            if link.is_to_switch and link.is_up:
-                local, remote, remote_as = link.address, link.peer.address, link.peer_device.asn
-                if local is not None and remote is not None and remote_as is not None:
-                    yield link, local, remote, remote_as
+    if device.asn is None:
+        return
+    for link in links:
+        if not link.is_to_switch or not link.is_up:
+            continue
+        local, remote, remote_as = link.address, link.peer.address, link.peer_device.asn
+        if local is not None and remote is not None and remote_as is not None:
+            yield link, local, remote, remote_as
 
 
 def _authentication(link: Link) -> SessionAuthentication | None:
@@ -101,14 +102,14 @@ def _authentication(link: Link) -> SessionAuthentication | None:
 def _unwatched(plan: Plan, fabric: str) -> frozenset[tuple[str, str]]:
     """The peer groups of a fabric, by switch and side, with sessions but without BFD.
 
-    A switch's sessions of one side are one peer group, which has BFD or has not. So a switch that cannot speak it takes
-    it from every group that a session of its own is in, and from the groups at the far ends of their other sessions.
+    A switch's sessions of one side are one peer group, with BFD on all sessions or on none. So a switch without BFD
+    excludes it from every group of its sessions, and from the groups at the far ends of those groups' other sessions.
     """
-    able = {tier.role for tier in fabric_of(plan, fabric).tiers if (of := system_of(tier.model)) and of.has_bfd}
+    roles_with_bfd = _roles_with_bfd(plan, fabric)
     switches = [device for device in plan.devices if device.kind == "switch" and device.fabric == fabric]
     unvisited: list[tuple[str, str]] = []
     for device in switches:
-        if device.role not in able:
+        if device.role not in roles_with_bfd:
             unvisited += [(device.name, "down"), (device.name, "up")]
     groups = set(unvisited)
     while unvisited:
@@ -124,6 +125,16 @@ def _unwatched(plan: Plan, fabric: str) -> frozenset[tuple[str, str]]:
     return frozenset(groups)
 
 
+def _roles_with_bfd(plan: Plan, fabric: str) -> set[str]:
+    """The roles of the tiers whose system speaks BFD."""
+    roles = set()
+    for tier in fabric_of(plan, fabric).tiers:
+        system = system_of(tier.model)
+        if system is not None and system.has_bfd:
+            roles.add(tier.role)
+    return roles
+
+
 def route_limit(sessions: Sequence[PlannedSession]) -> RouteLimit:
     """One limit for neighbours of a kind, by the largest announcement. Expects at least one session."""
     most = max(session.routes for session in sessions)
@@ -132,17 +143,16 @@ def route_limit(sessions: Sequence[PlannedSession]) -> RouteLimit:
 
 @per_plan
 def _own_prefixes(plan: Plan, fabric: str) -> dict[str, int]:
-    """How many prefixes each switch of a fabric brings in: its loopback, its host subnet, and those of its borders."""
-    outside = Counter[str]()
+    """The number of prefixes that each switch of a fabric originates: loopback, host subnet, and those of borders."""
+    prefixes: dict[str, int] = {}
+    for device in plan.devices:
+        if device.kind == "switch" and device.fabric == fabric:
+            has_host_subnet = (fabric, device.name) in plan.host_subnet_of
+            prefixes[device.name] = int(device.loopback is not None) + int(has_host_subnet)
     for border in plan.spec.borders:
-        outside[border.device] += len(learnt_at(plan, border))
-    return {
-        device.name: (device.loopback is not None)
-        + ((fabric, device.name) in plan.host_subnet_of)
-        + outside[device.name]
-        for device in plan.devices
-        if device.kind == "switch" and device.fabric == fabric
-    }
+        if border.device in prefixes:
+            prefixes[border.device] += len(learnt_at(plan, border))
+    return prefixes
 
 
 @per_plan
@@ -159,7 +169,7 @@ def _prefixes_below(plan: Plan, name: str) -> int:
 
 @per_plan
 def _prefixes_under(plan: Plan, fabric: str, names: frozenset[str]) -> int:
-    """The prefixes of these switches and of all under them: switches side by side are above the same ones."""
+    """The prefixes of these switches and of all under them; cached, since neighbouring switches share those below."""
     prefixes = _own_prefixes(plan, fabric)
     return sum(prefixes[switch] for switch in _with_all_under(plan, names))
 
@@ -174,6 +184,5 @@ def _with_all_under(plan: Plan, names: frozenset[str]) -> frozenset[str]:
 @per_plan
 def _right_under(plan: Plan, name: str) -> frozenset[str]:
     """The switches with uplinks to a switch."""
-    return frozenset(
-        cable.a.device for cable in plan.cables_of[name] if cable.b.device == name and cable.a.side == "up"
-    )
+    uplinks = (cable for cable in plan.cables_of[name] if cable.a.side == "up")
+    return frozenset(cable.a.device for cable in uplinks if cable.b.device == name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from clusterwright.finding import ClusterwrightError
@@ -60,18 +61,24 @@ def traffic_classes(fabric: Fabric) -> tuple[NumberedClass, ...]:
         queues.add(entry.queue)
         if entry.priority is not None:
             numbers[entry.priority] = entry
+    moved: list[TrafficClass] = []
     lossy = [entry for entry in fabric.classes if entry.priority is None]
-    moved = [entry for entry in lossy if entry.queue in numbers]
-    numbers |= {entry.queue: entry for entry in lossy if entry not in moved}
-    free = (number for number in range(NUMBERS) if number not in numbers)
-    numbers |= dict(zip(tuple(free), moved, strict=False))
-    named = set(chain.from_iterable(entry.dscp for entry in fabric.classes))
-    rest = tuple(dscp for dscp in range(DSCPS) if dscp not in named)
+    lossless = dict(numbers)
+    for entry in lossy:
+        if entry.queue in lossless:
+            moved.append(entry)
+        else:
+            numbers[entry.queue] = entry
+    free_numbers = [number for number in range(NUMBERS) if number not in numbers]
+    numbers |= dict(zip(free_numbers, moved, strict=False))
+    named_dscps = set(chain.from_iterable(entry.dscp for entry in fabric.classes))
+    unnamed_dscps = [dscp for dscp in range(DSCPS) if dscp not in named_dscps]
     default = default_class(fabric)
-    return tuple(
-        NumberedClass(number, tuple(sorted(entry.dscp + (rest if entry is default else ()))), entry)
-        for number, entry in sorted(numbers.items(), key=lambda item: item[0])
-    )
+    classes = []
+    for number, entry in sorted(numbers.items(), key=itemgetter(0)):
+        dscps = [*entry.dscp, *unnamed_dscps] if entry is default else entry.dscp
+        classes.append(NumberedClass(number=number, dscp=tuple(sorted(dscps)), entry=entry))
+    return tuple(classes)
 
 
 def class_numbers(fabric: Fabric) -> tuple[int | None, ...]:
@@ -92,9 +99,8 @@ def lossless_numbers(fabric: Fabric) -> tuple[int, ...]:
 
 def marked_numbers(fabric: Fabric) -> tuple[int, ...]:
     """The PFC priorities with ECN marks, so that senders slow down (DCQCN)."""
-    return tuple(
-        sorted(entry.priority for entry in fabric.classes if entry.priority is not None and entry.ecn == "mark")
-    )
+    marking_classes = [entry for entry in fabric.classes if entry.ecn == "mark"]
+    return tuple(sorted(entry.priority for entry in marking_classes if entry.priority is not None))
 
 
 def _profiles_on(plan: Plan, fabric: Fabric, node_group: str) -> tuple[NcclProfile, ...]:
@@ -110,10 +116,12 @@ def data_class_of(plan: Plan, fabric: Fabric, node_group: str) -> TrafficClass |
 
     Without agreement between the fabric's profiles, the first lossless class.
     """
-    chosen = {profile.data_class for profile in _profiles_on(plan, fabric, node_group)} - {None}
-    if len(chosen) == 1:
-        return next((traffic_class for traffic_class in fabric.classes if traffic_class.name in chosen), None)
-    return next((traffic_class for traffic_class in fabric.classes if traffic_class.priority is not None), None)
+    names = {profile.data_class for profile in _profiles_on(plan, fabric, node_group)} - {None}
+    if len(names) == 1:
+        candidates = [traffic_class for traffic_class in fabric.classes if traffic_class.name in names]
+    else:
+        candidates = [traffic_class for traffic_class in fabric.classes if traffic_class.priority is not None]
+    return candidates[0] if candidates else None
 
 
 def has_several_classes(plan: Plan, fabric: Fabric, node_group: str) -> bool:
@@ -123,15 +131,16 @@ def has_several_classes(plan: Plan, fabric: Fabric, node_group: str) -> bool:
 
 def data_levels(spec: ClusterSpec, fabric: Fabric) -> tuple[int, ...]:
     """The service levels of NCCL profiles' data on an InfiniBand fabric, in their order."""
-    of_class = {traffic_class.name: traffic_class.service_level for traffic_class in fabric.classes}
-    levels = (
-        of_class.get(nccl_profile.data_class or "")
-        if nccl_profile.service_level is None
-        else nccl_profile.service_level
-        for nccl_profile in spec.nccl_profiles
-        if nccl_profile.fabric == fabric.name
-    )
-    return tuple(dict.fromkeys(level or 0 for level in levels))
+    level_of_class = {traffic_class.name: traffic_class.service_level for traffic_class in fabric.classes}
+    levels: dict[int, None] = {}
+    for profile in spec.nccl_profiles:
+        if profile.fabric != fabric.name:
+            continue
+        level = profile.service_level
+        if level is None:
+            level = level_of_class.get(profile.data_class or "")
+        levels[level or 0] = None
+    return tuple(levels)
 
 
 def traffic_class_byte(dscp: int) -> int:

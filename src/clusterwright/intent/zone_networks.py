@@ -86,32 +86,39 @@ def peers_over(plan: Plan, zone_name: str, other_name: str, fabric_name: str) ->
     zone, other, fabric = spec.zone(zone_name), spec.zone(other_name), spec.fabric(fabric_name)
     if zone is None or other is None or fabric is None:
         return ()
-    wanted = meeting_fabrics(spec, zone, other, fabric)
-    return tuple(entry for entry in zone_networks(plan, other.name) if entry.fabric in wanted) if wanted else ()
+    meeting = meeting_fabrics(spec, zone, other, fabric)
+    if not meeting:
+        return ()
+    return tuple(entry for entry in zone_networks(plan, other.name) if entry.fabric in meeting)
 
 
 def meeting_fabrics(spec: ClusterSpec, zone: Zone, other: Zone, fabric: Fabric) -> frozenset[str]:
     """Fabrics of the other zone's addresses met by a zone over a fabric; "" are those outside."""
     if fabric.addressing is None:
         return frozenset()
-    plain = fabric.technology == "ethernet"
+    is_plain = fabric.technology == "ethernet"
     if covers(spec, other, fabric):
-        return frozenset({fabric.name, ""}) if plain else frozenset({fabric.name})
-    if not plain or any(covers(spec, zone, item) and covers(spec, other, item) for item in spec.fabrics):
+        return frozenset({fabric.name, ""}) if is_plain else frozenset({fabric.name})
+    if not is_plain or _share_fabric(spec, zone, other):
         return frozenset()
-    return frozenset({item.name for item in spec.fabrics} | {""})
+    return frozenset(item.name for item in spec.fabrics) | {""}
+
+
+def _share_fabric(spec: ClusterSpec, zone: Zone, other: Zone) -> bool:
+    return any(covers(spec, zone, fabric) and covers(spec, other, fabric) for fabric in spec.fabrics)
 
 
 def _meeting(plan: Plan, node_group: str, flow: Flow, mine: Zone, other: Zone) -> tuple[str, ...]:
     """The fabrics for a flow between nodes of a group in one zone and another zone."""
-    return tuple(
-        fabric.name
-        for fabric in plan.spec.fabrics
-        if any(attach.nodes == node_group for attach in fabric.attach)
-        and zone_covers(plan, mine, fabric)
-        and (fabric.technology == "roce" or not flow.is_rdma)
-        and peers_over(plan, mine.name, other.name, fabric.name)
-    )
+    names = []
+    for fabric in plan.spec.fabrics:
+        is_attached = any(attach.nodes == node_group for attach in fabric.attach)
+        carries_flow = fabric.technology == "roce" or not flow.is_rdma
+        if not is_attached or not carries_flow or not zone_covers(plan, mine, fabric):
+            continue
+        if peers_over(plan, mine.name, other.name, fabric.name):
+            names.append(fabric.name)
+    return tuple(names)
 
 
 def _fabric_part(plan: Plan, fabric: Fabric, zone: Zone) -> tuple[Network, ...]:
@@ -120,8 +127,11 @@ def _fabric_part(plan: Plan, fabric: Fabric, zone: Zone) -> tuple[Network, ...]:
         return ()
     pool = fabric.addressing.hosts
     kind = IPv4Network if pool.version == 4 else IPv6Network
-    addresses = zone_addresses(plan, zone, fabric)
-    return collapse([kind((low, pool.max_prefixlen - (high - low).bit_length())) for low, high in addresses])
+    networks = []
+    for low, high in zone_addresses(plan, zone, fabric):
+        length = pool.max_prefixlen - (high - low).bit_length()
+        networks.append(kind((low, length)))
+    return collapse(networks)
 
 
 def collapse(networks: Sequence[Network]) -> tuple[Network, ...]:

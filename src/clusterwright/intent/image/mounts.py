@@ -19,6 +19,9 @@ def mounts_of(plan: Plan, node_group: str) -> tuple[Mount, ...]:
 
 def options_of(mount: Mount) -> str:
     """Mount options as one word: the spec's, those of its protection, and the one for network file systems."""
-    asked = _OPTIONS.get(mount.protection.kind) if mount.protection is not None else None
-    wanted = [*([asked] if asked is not None else []), "_netdev"]
-    return ",".join([*mount.options, *(option for option in wanted if option not in mount.options)])
+    required = []
+    if mount.protection is not None and mount.protection.kind in _OPTIONS:
+        required.append(_OPTIONS[mount.protection.kind])
+    required.append("_netdev")
+    missing = [option for option in required if option not in mount.options]
+    return ",".join([*mount.options, *missing])

@@ -11,6 +11,7 @@ from clusterwright.intent.per_plan import per_plan
 from clusterwright.intent.scheduling import is_controller, keeps_accounts, slurm_of_login, works_for_slurm
 from clusterwright.plan.model import Plan
 from clusterwright.spec.distribution import Distribution, SlurmPackages, slurm_number
+from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.models import HardwareModel
 from clusterwright.spec.image import Image, Package
 from clusterwright.spec.model import Mount
@@ -45,11 +46,14 @@ def groups_of(plan: Plan, image: str) -> tuple[str, ...]:
 
 def has_direct_paths(plan: Plan, image: str) -> bool:
     """True for an image of nodes with GPUs and RDMA adapters connected over PCIe."""
-    spec = plan.spec
-    groups = [group for name in groups_of(plan, image) if (group := spec.node_group(name)) and group.model.gpus]
-    rdma_fabrics = (fabric for fabric in spec.fabrics if fabric.technology != "ethernet")
-    served = {attach.nodes for attach in chain.from_iterable(fabric.attach for fabric in rdma_fabrics)}
-    return any(group.name in served for group in groups)
+    rdma_fabrics = [fabric for fabric in plan.spec.fabrics if fabric.technology != "ethernet"]
+    attachments = chain.from_iterable(fabric.attach for fabric in rdma_fabrics)
+    groups_on_rdma = {attach.nodes for attach in attachments}
+    for name in groups_of(plan, image):
+        group = plan.spec.node_group(name)
+        if group is not None and group.model.gpus is not None and name in groups_on_rdma:
+            return True
+    return False
 
 
 @per_plan
@@ -60,13 +64,14 @@ def package_needs(plan: Plan, image_name: str) -> tuple[str, ...]:
     mounts: list[Mount] = []
     for group in groups:
         mounts.extend(mount for mount in mounts_of(plan, group) if mount.type.startswith("nfs"))
-    fabrics = [fabric for fabric in spec.fabrics if any(attach.nodes in groups for attach in fabric.attach)]
+    fabrics = [fabric for fabric in spec.fabrics if not _attached_groups(fabric).isdisjoint(groups)]
     managers = [fabric.subnet_manager.nodes for fabric in spec.fabrics if fabric.subnet_manager]
     image = spec.image(image_name)
     boots = spec.boot is not None and spec.boot.servers in groups
-    models = {device.model for device in plan.devices if device.image == image_name}
     runtime = image.containers.runtime if image is not None and image.containers is not None else None
-    spoken = spec.boot_network[1].hosts.version if spec.boot_network is not None else 0
+    boot_version = spec.boot_network[1].hosts.version if spec.boot_network is not None else 0
+    devices = [device for device in plan.devices if device.image == image_name]
+    models = [spec.catalogue[name] for name in {device.model for device in devices}]
     wanted = {
         "time": bool(spec.site.ntp),
         "names": bool(spec.site.dns),
@@ -75,8 +80,8 @@ def package_needs(plan: Plan, image_name: str) -> tuple[str, ...]:
         "nfs": bool(mounts),
         "nfs-tls": any("xprtsec=" in options_of(mount) for mount in mounts),
         "jobs": any(works_for_slurm(plan, group) for group in groups),
-        "jobs-controller": any(is_controller(plan, device) for device in plan.devices if device.image == image_name),
-        "jobs-accounting": any(keeps_accounts(plan, device) for device in plan.devices if device.image == image_name),
+        "jobs-controller": any(is_controller(plan, device) for device in devices),
+        "jobs-accounting": any(keeps_accounts(plan, device) for device in devices),
         "jobs-login": any(slurm_of_login(spec, group) is not None for group in groups),
         "pmix": any(works_for_slurm(plan, group) or slurm_of_login(spec, group) is not None for group in groups),
         "built-drivers": image is not None and any(driver.is_built for driver in image.drivers),
@@ -90,11 +95,16 @@ def package_needs(plan: Plan, image_name: str) -> tuple[str, ...]:
         ENROOT: runtime == ENROOT,
         f"{ENROOT}-gpus": image is not None and sees_gpus_in_containers(image, ENROOT),
         "disks": True,
-        "power-supplies": any(bool(spec.catalogue[model].management) for model in models),
-        "memory-modules": any(_counts_memory_modules(spec.catalogue[model]) for model in models),
-        **{f"boot-server-{version}": boots and version == spoken for version in (4, 6)},
+        "power-supplies": any(bool(model.management) for model in models),
+        "memory-modules": any(_counts_memory_modules(model) for model in models),
+        "boot-server-4": boots and boot_version == 4,
+        "boot-server-6": boots and boot_version == 6,
     }
     return tuple(need for need, is_wanted in wanted.items() if is_wanted)
+
+
+def _attached_groups(fabric: Fabric) -> set[str | None]:
+    return {attach.nodes for attach in fabric.attach}
 
 
 def _counts_memory_modules(model: HardwareModel) -> bool:
@@ -127,9 +137,10 @@ def _as_slurm_comes(names: Iterable[str], image: Image, distribution: Distributi
         yield from (Package(name, None) for name in names)
         return
     replacing_packages = set(chain.from_iterable(other.packages.values()))
-    version = next(
-        (package.version for package in image.packages if package.name in replacing_packages and package.version), None
-    )
+    version = None
+    for package in image.packages:
+        if package.name in replacing_packages and package.version and version is None:
+            version = package.version
     for name in names:
         if name not in other.packages:
             yield Package(name, None)

@@ -20,7 +20,7 @@ def booting(spec: ClusterSpec) -> Iterator[Need]:
         return
     fabric, addressing = network
     version = addressing.hosts.version
-    asked = (
+    services = (
         ("udp", DHCP_PORTS[version], "it gives addresses", "the rack switch's DHCP relay"),
         ("udp", TFTP_PORT, "it gives firmware iPXE", "firmware"),
         ("tcp", HTTP_PORT, "it gives boot scripts, kernels and images", "iPXE, the installer"),
@@ -30,7 +30,7 @@ def booting(spec: ClusterSpec) -> Iterator[Need]:
             continue
         for who in party_of(spec, group.name, fabric.name):
             for server in party_of(spec, boot.servers, fabric.name):
-                for protocol, port, why, unit in asked:
+                for protocol, port, why, unit in services:
                     yield Need(
                         topic="boot",
                         who=who,
@@ -50,13 +50,13 @@ def _installing(spec: ClusterSpec, group: NodeGroup, who: Party) -> Iterator[Nee
     image = spec.image(group.image or "")
     if image is None or image.delivery != "disk":
         return
-    seen: set[tuple[str, int]] = set()
+    named_servers: set[tuple[str, int]] = set()
     for index, repository in enumerate(image.repositories):
         url = urlsplit(repository.url)
         host, port = url.hostname or "", url.port or _SCHEMES.get(url.scheme, 0)
-        if not host or not port or (host, port) in seen:
+        if not host or not port or (host, port) in named_servers:
             continue
-        seen.add((host, port))
+        named_servers.add((host, port))
         path = (*image.path, "repositories", index, "url")
         whom, why = server_at(spec, host), "it gives an installer packages"
         yield Need(

@@ -56,7 +56,10 @@ def ports_of(mount: Mount, *, over_infiniband: bool) -> tuple[Ports, ...]:
     NFS and Lustre use RDMA if both ends are on an InfiniBand fabric (``over_infiniband``): adapters decide whether
     packets or messages carry it. Elsewhere RDMA travels as RoCE, with requests from both ends.
     """
-    options = dict(option.partition("=")[::2] for option in mount.options)
+    options = {}
+    for option in mount.options:
+        name, _, value = option.partition("=")
+        options[name] = value
     if uses_rdma(mount) or (is_nfs(mount) and options.get("proto") == "rdma"):
         return () if over_infiniband else ROCE
     if not is_nfs(mount):
@@ -67,9 +70,12 @@ def ports_of(mount: Mount, *, over_infiniband: bool) -> tuple[Ports, ...]:
     is_third = mount.type == "nfs" and (version.startswith("3") or "v3" in options)
     if not is_third:
         return (("tcp", port, port, False),)
+    ports = [("tcp", port, port, False)]
+    if "mountport" not in options or "port" not in options:
+        ports.append(("tcp", PORTMAPPER, PORTMAPPER, False))
     mountd = _number(options, "mountport", MOUNTD)
-    asked = () if "mountport" in options and "port" in options else (("tcp", PORTMAPPER, PORTMAPPER, False),)
-    return (("tcp", port, port, False), *asked, ("tcp", mountd, mountd, False))
+    ports.append(("tcp", mountd, mountd, False))
+    return tuple(ports)
 
 
 def _number(options: dict[str, str], name: str, usual: int) -> int:

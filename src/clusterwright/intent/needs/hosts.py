@@ -8,6 +8,7 @@ from itertools import product
 
 from clusterwright.intent.needs.file_systems import ports_of
 from clusterwright.intent.needs.need import ANY, Need, Party, imaged, party_of, server_at
+from clusterwright.spec.encryption import KRB5P
 from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.model import ClusterSpec, Mount
 from clusterwright.spec.zone_reach import covers, fabric_around
@@ -116,10 +117,7 @@ def secrets(spec: ClusterSpec) -> Iterator[Need]:
                     unit=unit,
                     path=path,
                 )
-            if kerberos is not None and any(
-                mount.protection is not None and mount.protection.kind == "krb5p" and group.name in mount.nodes
-                for mount in spec.mounts
-            ):
+            if kerberos is not None and _uses_kerberos(spec, group.name):
                 for index, host in enumerate(kerberos.kdcs):
                     whom, path = server_at(spec, host), (*kerberos.path, "kdcs", index)
                     why, unit = "it gives tickets of Kerberos", "gssproxy.service"
@@ -136,22 +134,28 @@ def secrets(spec: ClusterSpec) -> Iterator[Need]:
                     )
 
 
+def _uses_kerberos(spec: ClusterSpec, node_group: str) -> bool:
+    """Whether a mount of a group's nodes is protected by Kerberos."""
+    protections = [mount.protection for mount in spec.mounts if node_group in mount.nodes]
+    return any(protection is not None and protection.kind == KRB5P for protection in protections)
+
+
 def metrics(spec: ClusterSpec) -> Iterator[Need]:
     """GPU metrics, collected by the monitoring servers."""
     for group in imaged(spec):
         image = spec.image(group.image or "")
-        asked = image.gpu_metrics if image is not None else None
-        if asked is None:
+        gpu_metrics = image.gpu_metrics if image is not None else None
+        if gpu_metrics is None:
             continue
-        for who, whom in product(party_of(spec, asked.asked_by), party_of(spec, group.name)):
-            why, path = "it exports GPU metrics", (*asked.path, "asked_by")
+        for who, whom in product(party_of(spec, gpu_metrics.asked_by), party_of(spec, group.name)):
+            why, path = "it exports GPU metrics", (*gpu_metrics.path, "asked_by")
             yield Need(
                 topic="metrics",
                 who=who,
                 whom=whom,
                 protocol="tcp",
-                low=asked.port,
-                high=asked.port,
+                low=gpu_metrics.port,
+                high=gpu_metrics.port,
                 why=why,
                 unit="Prometheus",
                 path=path,
@@ -159,22 +163,30 @@ def metrics(spec: ClusterSpec) -> Iterator[Need]:
 
 
 def mesh(spec: ClusterSpec, group_of: Mapping[str, str]) -> Iterator[Need]:
-    """Only the controller dials."""
+    """Connections of the execution mesh, all opened by the controller."""
     mesh = spec.execution
     fabric = spec.fabric(mesh.fabric) if mesh is not None else None
     if mesh is None or fabric is None or not _is_filtered(spec, fabric):
         return
-    named: set[str] = set()
+    named_groups: set[str] = set()
     for who in party_of(spec, group_of.get(mesh.controller, ""), fabric.name):
         for node in mesh.nodes:
             group = group_of.get(node.device, "")
-            if group not in named:
-                for whom in party_of(spec, group, fabric.name):
-                    named.add(group)
-                    path = (*node.path, "device") if who.zones else (*mesh.path, "controller")
-                    why = "it waits there for work"
-                    ends = replace(who, name=mesh.controller), replace(whom, name=node.device)
-                    yield Need("mesh", *ends, "tcp", mesh.port, mesh.port, why, "receptor.service", path)
+            if group in named_groups:
+                continue
+            for whom in party_of(spec, group, fabric.name):
+                named_groups.add(group)
+                yield Need(
+                    topic="mesh",
+                    who=replace(who, name=mesh.controller),
+                    whom=replace(whom, name=node.device),
+                    protocol="tcp",
+                    low=mesh.port,
+                    high=mesh.port,
+                    why="it waits there for work",
+                    unit="receptor.service",
+                    path=(*node.path, "device") if who.zones else (*mesh.path, "controller"),
+                )
 
 
 def _is_filtered(spec: ClusterSpec, fabric: Fabric) -> bool:

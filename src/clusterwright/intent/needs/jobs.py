@@ -7,6 +7,7 @@ from itertools import product
 
 from clusterwright.intent.gpu_services import memory_exchange
 from clusterwright.intent.needs.need import Need, Party, imaged_party, party_of, server_at
+from clusterwright.intent.scheduling import login_groups
 from clusterwright.spec.image import Image
 from clusterwright.spec.isolation import ROCE_PORT
 from clusterwright.spec.job import NcclProfile, Scheduler
@@ -17,29 +18,33 @@ from clusterwright.spec.text.document import Path
 SLURMCTLD_PORT, SLURMD_PORT, SLURMDBD_PORT = 6817, 6818, 6819
 DATABASE_PORT = 3306
 ITSELF = ("localhost", "127.0.0.1", "::1")
-# Where srun listens (SrunPortRange): above the ports that Linux gives out by itself, so that nothing else takes them.
-# One srun takes three, and two more for every 48 nodes (slurm.conf's manual): 131 for a job of 3,072 nodes.
+# Ports of srun (SrunPortRange): above Linux' ephemeral ports, so that no other program takes them. One srun takes
+# three, and two more for every 48 nodes (slurm.conf's manual): 131 for a job of 3,072 nodes.
 SRUN_PORTS = (61000, 63999)
-# What Linux takes by itself (net.ipv4.ip_local_port_range), in Documentation/networking/ip-sysctl.rst.
+# Ephemeral ports of Linux (net.ipv4.ip_local_port_range), in Documentation/networking/ip-sysctl.rst.
 OWN_PORTS = (32768, 60999)
 PORT_RANGE = "net.ipv4.ip_local_port_range"
 LISTENERS = "listeners"
-MASTER_PORT = 29500  # PyTorch's, where a job names none (torch/distributed/run.py)
+MASTER_PORT = 29500  # PyTorch's default (torch/distributed/run.py)
 KUBELET_PORT = 10250
 
 
 def listening_ports(image: Image) -> tuple[Path, tuple[int, int] | None]:
-    """The kernel's range of ephemeral ports in an image; None for a setting other than two ports.
+    """Path in the spec and value of an image's range of ephemeral ports.
 
-    Before them the setting's path in the spec, () without a setting.
+    The path is () without a setting; the range is None for a setting other than two ports.
     """
-    port_range = next(((name, value) for name, value in image.sysctl.items() if dotted(name) == PORT_RANGE), None)
-    if port_range is None:
-        return (), OWN_PORTS
-    path, ports = (*image.path, "sysctl", port_range[0]), port_range[1].split()
+    for name, value in image.sysctl.items():
+        if dotted(name) == PORT_RANGE:
+            return (*image.path, "sysctl", name), _two_ports(value)
+    return (), OWN_PORTS
+
+
+def _two_ports(value: str) -> tuple[int, int] | None:
+    ports = value.split()
     if len(ports) != 2 or not all(port.isdecimal() for port in ports):
-        return path, None
-    return path, (int(ports[0]), int(ports[1]))
+        return None
+    return int(ports[0]), int(ports[1])
 
 
 def slurm(spec: ClusterSpec) -> Iterator[Need]:
@@ -71,8 +76,10 @@ def _scheduled_nodes(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Party]
 
 def controller_group(spec: ClusterSpec, scheduler: Scheduler) -> str:
     """The node group of a scheduler's controllers; "" without one."""
-    of_role = (group.name for group in spec.node_groups if group.role == "service")
-    return scheduler.controllers.nodes or next(of_role, "")
+    if scheduler.controllers.nodes:
+        return scheduler.controllers.nodes
+    service_groups = [group.name for group in spec.node_groups if group.role == "service"]
+    return service_groups[0] if service_groups else ""
 
 
 def _steps(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Need]:
@@ -92,7 +99,7 @@ def _steps(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Need]:
 
 def _login_parties(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Party]:
     """The login groups of a Slurm with an image, without those that run jobs, which CW684 refuses."""
-    for name in scheduler.slurm.login if scheduler.slurm is not None else ():
+    for name in login_groups(scheduler):
         if name not in scheduler.nodes:
             yield from imaged_party(spec, name)
 
@@ -115,7 +122,7 @@ def _from_login_nodes(spec: ClusterSpec, scheduler: Scheduler, servers: tuple[Pa
 
 
 def _is_one_machine(login: Party, server: Party, servers: int) -> bool:
-    """Whether all machines of a login group run the server: then nothing passes between the two."""
+    """Whether all machines of a login group run the server, so that no connection leaves them."""
     return login.name == server.name and login.group is not None and login.group.count <= servers
 
 
@@ -251,12 +258,13 @@ def jobs(spec: ClusterSpec) -> Iterator[Need]:
 
     They are on one node group, or on several in one Slurm partition.
     """
-    parts: list[set[str]] = []
+    together = {(group.name, group.name) for group in spec.node_groups}
     for scheduler in spec.schedulers:
-        parts.extend(set(partition.nodes) for partition in scheduler.partitions)
+        for partition in scheduler.partitions:
+            together.update(product(partition.nodes, partition.nodes))
     for nccl in spec.nccl_profiles:
         for one, other in product((group.name for group in spec.node_groups), repeat=2):
-            if one in nccl.nodes and (one == other or any({one, other} <= part for part in parts)):
+            if one in nccl.nodes and (one, other) in together:
                 yield from _ranks(spec, nccl, one, other)
 
 

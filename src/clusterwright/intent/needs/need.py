@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from clusterwright.spec.address_space import address_or_none
-from clusterwright.spec.isolation import BOOT, Flow
+from clusterwright.spec.isolation import BOOT, Flow, Zone
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 from clusterwright.spec.text.document import Path
 from clusterwright.spec.zone_reach import covers, zones_at, zones_of
@@ -16,15 +16,15 @@ ANY = "any"
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """A client or a server; ``zones`` are its zones, None if the spec cannot know them.
-
-    ``group`` is its node group, if it is one, ``fabric`` the fabric to meet it on.
-    """
+    """A client or a server."""
 
     name: str
     zones: tuple[str, ...] | None
+    """Its zones; None if the spec cannot know them."""
     group: NodeGroup | None = None
+    """Its node group; None for another machine."""
     fabric: str | None = None
+    """The fabric to reach it over; None for any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,12 @@ class Need:
 
     @property
     def port(self) -> str:
-        """As people say it: TCP port 22, UDP ports 1000 to 2000, any protocol."""
+        """Protocol and ports in words: TCP port 22, UDP ports 1000 to 2000, any protocol."""
         if self.protocol == ANY:
             return "any protocol"
-        one = self.low == self.high
-        return f"{self.protocol.upper()} port{'' if one else 's'} {self.low if one else f'{self.low} to {self.high}'}"
+        if self.low == self.high:
+            return f"{self.protocol.upper()} port {self.low}"
+        return f"{self.protocol.upper()} ports {self.low} to {self.high}"
 
 
 def meets(spec: ClusterSpec, need: Need, flow: Flow) -> bool:
@@ -64,15 +65,19 @@ def meets(spec: ClusterSpec, need: Need, flow: Flow) -> bool:
     if source is None or target is None:
         return False
     if need.booting:
-        in_time = target.kind == BOOT or all(zone.kind != BOOT for zone in spec.zones)
-    else:
-        in_time = BOOT not in (source.kind, target.kind)
-    return (
-        in_time
-        and (need.who.zones is None or source.name in need.who.zones)
-        and (need.whom.zones is None or target.name in need.whom.zones)
-        and (need.protocol == ANY or flow.opens(need.protocol, need.low, need.high))
-    )
+        has_boot_zone = any(zone.kind == BOOT for zone in spec.zones)
+        if has_boot_zone and target.kind != BOOT:
+            return False
+    elif BOOT in (source.kind, target.kind):
+        return False
+    if not _may_be_in(need.who, source) or not _may_be_in(need.whom, target):
+        return False
+    return need.protocol == ANY or flow.opens(need.protocol, need.low, need.high)
+
+
+def _may_be_in(party: Party, zone: Zone) -> bool:
+    """Whether a party is in a zone, as far as the spec can know."""
+    return party.zones is None or zone.name in party.zones
 
 
 def imaged(spec: ClusterSpec) -> Iterator[NodeGroup]:
@@ -84,20 +89,27 @@ def imaged(spec: ClusterSpec) -> Iterator[NodeGroup]:
 
 def imaged_party(spec: ClusterSpec, name: str) -> Iterator[Party]:
     """A node group by its name, if it runs an image."""
-    yield from (party for party in party_of(spec, name) if party.group is not None and party.group.image is not None)
+    for party in party_of(spec, name):
+        if party.group is not None and party.group.image is not None:
+            yield party
 
 
 def party_of(spec: ClusterSpec, name: str, fabric: str | None = None) -> Iterator[Party]:
-    """A node group by its name, with its zones: with ``fabric``, those with addresses there."""
-    group, on = spec.node_group(name), spec.fabric(fabric) if fabric is not None else None
-    if group is not None and (fabric is None or on is not None):
-        zones = (zone for zone_name in zones_of(spec, name) if (zone := spec.zone(zone_name)) is not None)
-        yield Party(
-            name=name,
-            zones=tuple(zone.name for zone in zones if on is None or covers(spec, zone, on)),
-            group=group,
-            fabric=fabric,
-        )
+    """A node group by its name, with its zones: with ``fabric``, those with addresses there.
+
+    None for an unknown group or fabric.
+    """
+    group = spec.node_group(name)
+    if group is None:
+        return
+    zones = [spec.zone(zone_name) for zone_name in zones_of(spec, name)]
+    zones_of_group = [zone for zone in zones if zone is not None]
+    if fabric is not None:
+        met_on = spec.fabric(fabric)
+        if met_on is None:
+            return
+        zones_of_group = [zone for zone in zones_of_group if covers(spec, zone, met_on)]
+    yield Party(name=name, zones=tuple(zone.name for zone in zones_of_group), group=group, fabric=fabric)
 
 
 def server_at(spec: ClusterSpec, text: str) -> Party:

@@ -22,16 +22,17 @@ def switches(spec: ClusterSpec) -> Iterator[Need]:
     for fabric in spec.fabrics:
         if not fabric.is_management:
             continue
-        holders = tuple(zone.name for zone in spec.zones if fabric.name in zone.fabrics and not members_of(spec, zone))
-        if holders:
-            yield from _management(spec, Party(f"ports on {fabric.name}", holders), fabric)
+        zones = [zone for zone in spec.zones if fabric.name in zone.fabrics]
+        whole_fabric_zones = tuple(zone.name for zone in zones if not members_of(spec, zone))
+        if whole_fabric_zones:
+            yield from _management(spec, Party(f"ports on {fabric.name}", whole_fabric_zones), fabric)
 
 
 def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Need]:
-    site, written = spec.site, spec.document.at(("site",))
+    site, section = spec.site, spec.document.at(("site",))
     servers = {"dns": site.management.dns, "ntp": site.management.ntp, "syslog": site.management.syslog}
     for key, (protocol, port) in SWITCH_PORTS.items():
-        base = ("site", "management", key) if key in written.get("management", {}) else ("site", key)
+        base = ("site", "management", key) if key in section.get("management", {}) else ("site", key)
         for index, text in enumerate(servers[key]):
             whom = server_at(spec, text)
             yield Need(
@@ -62,13 +63,15 @@ def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Nee
             )
     if spec.first_contact is not None:
         yield from _first_contact(spec, ports, spec.first_contact)
-    asked = [("tcp", SSH_PORT, "files are deployed to them", "ssh, Ansible", fabric.path)]
-    asked.append(("tcp", HTTPS_PORT, "Redfish powers machines there, and eAPI answers", "BMCs, switches", fabric.path))
+    services = [
+        ("tcp", SSH_PORT, "files are deployed to them", "ssh, Ansible", fabric.path),
+        ("tcp", HTTPS_PORT, "Redfish powers machines there, and eAPI answers", "BMCs, switches", fabric.path),
+    ]
     if site.snmp is not None:
-        asked.append(("udp", SNMP_PORT, "they are watched", "SNMP", site.snmp.path))
+        services.append(("udp", SNMP_PORT, "they are watched", "SNMP", site.snmp.path))
     if site.telemetry is not None:
-        asked.append(("tcp", site.telemetry.port, "they are watched", "gNMI", site.telemetry.path))
-    for protocol, port, why, unit, path in asked:
+        services.append(("tcp", site.telemetry.port, "they are watched", "gNMI", site.telemetry.path))
+    for protocol, port, why, unit, path in services:
         yield Need(
             topic="switches",
             who=Party("operators", None),
@@ -84,9 +87,11 @@ def _management(spec: ClusterSpec, ports: Party, fabric: Fabric) -> Iterator[Nee
 
 def _first_contact(spec: ClusterSpec, ports: Party, section: FirstContact) -> Iterator[Need]:
     """Addresses, renewed without a relay, and first files."""
-    asked = [("udp", DHCP_PORTS[section.server.version], "it gives first addresses, and renews them")]
-    asked.append(("tcp", HTTP_PORT, "it gives first configurations"))
-    for protocol, port, why in asked:
+    services = (
+        ("udp", DHCP_PORTS[section.server.version], "it gives first addresses, and renews them"),
+        ("tcp", HTTP_PORT, "it gives first configurations"),
+    )
+    for protocol, port, why in services:
         yield Need(
             topic="switches",
             who=ports,

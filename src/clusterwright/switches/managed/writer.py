@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.edge import management_reach
-from clusterwright.intent.switch import told_site
+from clusterwright.intent.switch import site_of_system
 from clusterwright.intent.switch_links import ManagementPort, links_of, management_port
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.site import Operator, Site, SnmpAccess
@@ -72,7 +72,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 def managed_switch(plan: Plan, device: Device) -> ManagedSwitch:
     """A managed switch's values."""
-    site = told_site(plan, plan.spec.catalogue[device.model].network_os or "")
+    site = site_of_system(plan, plan.spec.catalogue[device.model].network_os or "")
     link = next((link for link in links_of(plan, device) if link.port.side == "management"), None)
     return ManagedSwitch(
         name=device.name,

@@ -17,7 +17,7 @@ from clusterwright.hosts.linux.writer.switch_accounts import PLAIN, account_file
 from clusterwright.intent.edge import management_permits
 from clusterwright.intent.edge_filters import REPLIES
 from clusterwright.intent.filter_entries import ANY, ECHO_REQUEST, ICMP
-from clusterwright.intent.switch import told_site
+from clusterwright.intent.switch import site_of_system
 from clusterwright.text.places import PLACE, as_format
 from clusterwright.text.templates import template
 
@@ -72,7 +72,7 @@ def _snmpd_lines(snmp: SnmpAccess, address: str | None) -> str:
 
 def shared_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
     """Linux files common to every switch of a kind."""
-    site, fabric = told_site(plan, kind.system), kind.management
+    site, fabric = site_of_system(plan, kind.system), kind.management
     servers = site.management
     files = [*account_files(plan, kind)]
     if servers.ntp:

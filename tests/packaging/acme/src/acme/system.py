@@ -11,7 +11,7 @@ from clusterwright.device_files.differing import by_lines
 from clusterwright.device_files.line_drift import compare_lines
 from clusterwright.device_files.writer import Writer
 from clusterwright.facts.reader import Unsupported
-from clusterwright.intent.switch import told_site
+from clusterwright.intent.switch import site_of_system
 from clusterwright.intent.switch_links import links_of, management_port
 from clusterwright.plan.model import Device, Plan
 from clusterwright.spec.site import Site
@@ -39,7 +39,7 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
     for link in links_of(plan, device):
         if link.port.side == "management":
             address = management_port(plan, link).address
-    switch = AcmeSwitch(name=device.name, address=address, site=told_site(plan, "acme-os"))
+    switch = AcmeSwitch(name=device.name, address=address, site=site_of_system(plan, "acme-os"))
     yield Artifact(device.name, PATH, template("acme/switch.j2").render(switch=switch).encode(), KIND)
 
 
