@@ -8,9 +8,10 @@ from functools import reduce
 from itertools import combinations
 
 from clusterwright.finding import Severity
-from clusterwright.plan.service import ACTIVE
+from clusterwright.plan.service import ACTIVE, groups_around, state_of, stated
 from clusterwright.plan.skeleton import FabricSkeleton
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.model import SpecException
 from clusterwright.spec.text.document import Path
 
 _PAIRS_AT_MOST = 100_000  # of kinds of switches: with more, only failures cutting off one of them are searched
@@ -102,18 +103,39 @@ def single_failures(subject: Subject) -> Iterator[Problem]:
 @rule("CW250", Severity.WARNING)
 def single_failures_left(subject: Subject) -> Iterator[Problem]:
     """Fabrics with nodes cut off by a single failure only under exceptions, without accepting it."""
-    exceptions = [item for item in subject.spec.exceptions if item.state is not None and item.port is None]
-    if not exceptions:
+    if not stated(subject.spec):
         return
     for fabric in _planned_fabrics(subject):
         if fabric.fabric.accepts_single_failures is not None or any(_cuts(_whole(fabric))):
             continue
-        for _, message, _ in _cuts(ways_up(fabric, subject.states)):
+        cuts = list(_cuts(ways_up(fabric, subject.states)))
+        causes = _causes(subject, fabric) if cuts else {}
+        for tier, message, _ in cuts:
             hint = (
                 "Keep a second path in service, or drain the nodes behind it too: `up` refuses the change until"
                 " `--accept-refuted` takes it on."
             )
-            yield Problem((*exceptions[0].path, "state"), message, hint)
+            yield Problem((*causes[tier].path, "state"), message, hint)
+
+
+def _causes(subject: Subject, fabric: FabricSkeleton) -> Mapping[Path, SpecException]:
+    """By the place of a single failure: the first exception that leaves it, together with those before."""
+    seats = list(enumerate(fabric.seats))
+    groups = {seat.name: groups_around(subject.skeleton, fabric, number) for number, seat in seats}
+    state_by_name: dict[str, str] = {}
+    switch_states = dict.fromkeys(groups, ACTIVE)
+    causes: dict[Path, SpecException] = {}
+    for item in subject.spec.exceptions:
+        if item.state is None or item.port is not None:
+            continue
+        state_by_name[item.device or item.group or ""] = item.state
+        states = {name: state_of(state_by_name, name, around) for name, around in groups.items()}
+        if states == switch_states:
+            continue  # an exception of nodes, or of another fabric
+        switch_states = states
+        for tier, _, _ in _cuts(ways_up(fabric, states)):
+            causes.setdefault(tier, item)
+    return causes
 
 
 @rule("CW251", Severity.NOTE)
