@@ -73,4 +73,6 @@ def proof_notes(proofs: Sequence[ProofResult]) -> tuple[str, ...]:
 
 def passed(is_true: bool, error: str) -> dict[str, Any]:
     """A result in the form of the suite's ``tests``."""
-    return {"passed": True} if is_true else {"passed": False, "error": error}
+    if is_true:
+        return {"passed": True}
+    return {"passed": False, "error": error}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterwright import __version__
-from clusterwright.evidence.answer import AnswerKind, Evidence
+from clusterwright.evidence.answer import AnswerKind, Evidence, ProofResult
 from clusterwright.evidence.suite import RELEASE, SUITE
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
 
@@ -33,7 +33,11 @@ def as_text(document: Mapping[str, Any]) -> str:
 
 def sums(texts: Mapping[str, str]) -> str:
     """Digests of files in the format of `sha256sum -c`."""
-    return "".join(f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in sorted(texts.items()))
+    lines = []
+    for name, text in sorted(texts.items()):
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        lines.append(f"{digest}  {name}\n")
+    return "".join(lines)
 
 
 def spec_digests(files: Iterable[str]) -> dict[str, str]:
@@ -64,22 +68,24 @@ def _document(answer: Evidence, spec_digests: Mapping[str, str], digests: _Diges
         "problems": list(answer.problems),
         "not_checked": list(answer.not_checked),
         "probe": answer.test.probe,
-        "proofs": [
-            {
-                "name": check.name,
-                "claim": check.claim,
-                "answer": verdict.word,
-                "cases": verdict.cases.count,
-                "cases_are": verdict.cases.name,
-                "files": digests.count(check.kinds),
-                "sha256_of_files": digests.of_kinds(check.kinds),
-            }
-            for check, verdict in answer.proofs
-        ],
+        "proofs": [_proof(proof, digests) for proof in answer.proofs],
         "spec_sha256": dict(spec_digests),
         "made_by": f"clusterwright {__version__}",
     }
     return document
+
+
+def _proof(proof: ProofResult, digests: _Digests) -> dict[str, Any]:
+    check, verdict = proof
+    return {
+        "name": check.name,
+        "claim": check.claim,
+        "answer": verdict.word,
+        "cases": verdict.cases.count,
+        "cases_are": verdict.cases.name,
+        "files": digests.count(check.kinds),
+        "sha256_of_files": digests.of_kinds(check.kinds),
+    }
 
 
 def _reason(answer: Evidence) -> str:

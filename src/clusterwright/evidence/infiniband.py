@@ -77,10 +77,13 @@ def _tenants(
                 continue
             tenants = _tenants_of(declaration, seats)
             for tenant in tenants or ("",):
-                name = f"{fabric}-0x{pkey:04x}"
-                partitions.append(
-                    {"name": name, "partition_key": f"0x{pkey:x}", "tenant_id": tenant, "status": "Ready"}
-                )
+                partition = {
+                    "name": f"{fabric}-0x{pkey:04x}",
+                    "partition_key": f"0x{pkey:x}",
+                    "tenant_id": tenant,
+                    "status": "Ready",
+                }
+                partitions.append(partition)
             if len(tenants) > 1:
                 problems.append(f"{fabric}: P_Key 0x{pkey:04x} joins the tenants {and_more(list(tenants), _SHOWN)}")
             if pkey == DEFAULT_PKEY:
@@ -102,9 +105,9 @@ def _tenants(
 
 def _is_shared(subnet: ManagedSubnet, matrix: Matrix) -> bool:
     """Whether ports other than a manager's are full members of the default partition."""
-    return any(
-        seat.membership in FULL and guid not in subnet.managers for guid, seat in matrix.get(DEFAULT_PKEY, {}).items()
-    )
+    members = matrix.get(DEFAULT_PKEY, {})
+    full_members = [guid for guid, seat in members.items() if seat.membership in FULL]
+    return any(guid not in subnet.managers for guid in full_members)
 
 
 def _tenants_of(declaration: Declaration, guids: Mapping[int, object]) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def isolation_evidence(
 
 
 def _management_fabrics(plan: Plan) -> list[str]:
-    return [fabric.name for fabric in plan.spec.fabrics if any(attach.is_management for attach in fabric.attach)]
+    return [fabric.name for fabric in plan.spec.fabrics if fabric.is_management]
 
 
 def logging_evidence(
@@ -125,7 +125,8 @@ def _tenants_apart(
     isolation: DeclaredIsolation, tenants: Sequence[DeclaredZone], proofs: Sequence[ProofResult], basis: Basis
 ) -> Evidence:
     names = {zone.name for zone in tenants}
-    joining = [flow for flow in isolation.flows if {flow.source, flow.target} <= names and flow.source != flow.target]
+    between_tenants = [flow for flow in isolation.flows if {flow.source, flow.target} <= names]
+    joining = [flow for flow in between_tenants if flow.source != flow.target]
     problems = [f"flow {flow.name} leads from {flow.source} to {flow.target}" for flow in joining]
     problems += open_proofs(proofs)
     return Evidence(
@@ -195,7 +196,8 @@ def _leading_outside(isolation: DeclaredIsolation, fabrics: Sequence[str]) -> It
     managed = _zones_on(isolation, fabrics)
     for flow in isolation.flows:
         ends = {flow.source, flow.target}
-        if ends & managed and {kind_of_zone.get(end) for end in ends - managed} & forbidden:
+        kinds_beyond = {kind_of_zone.get(end) for end in ends - managed}
+        if ends & managed and kinds_beyond & forbidden:
             yield f"flow {flow.name} joins {flow.source} and {flow.target}"
     for border in isolation.borders:
         outside = [zone for zone in border.zones if kind_of_zone.get(zone) in _OUTSIDE_KINDS]
@@ -209,8 +211,9 @@ def _without_filters(tree: RenderedTree, isolation: DeclaredIsolation, fabrics: 
     for edge in isolation.edges:
         if edge.fabric in fabrics and edge.switch not in read:
             yield f"{edge.switch} has no file that is read"
+    isolated_zones = [zone for zone in isolation.zones if zone.isolated]
     for fabric in fabrics:
-        if not any(zone.on(fabric) and zone.isolated for zone in isolation.zones):
+        if not any(zone.on(fabric) for zone in isolated_zones):
             yield f"no isolated zone is on {fabric}"
 
 

@@ -26,7 +26,7 @@ def topology_evidence(plan: Plan, node_name: str | None) -> Iterator[Evidence]:
     if node_name is not None and node_name not in {node.name for node in nodes}:
         raise ClusterwrightError(f'{plan.name} has no node "{node_name}" with GPUs. `inventory` lists them.')
     if nodes:
-        sample = next((node for node in nodes if node.name == node_name), nodes[0])
+        sample = nodes[0] if node_name is None else plan.by_name[node_name]
         yield _switches_above_nodes(plan, nodes, sample)
         yield _nvlink_domains(plan, nodes, sample)
     yield _failure_domains(plan)
@@ -129,7 +129,8 @@ class _SwitchLayers:
 
 
 def _nvlink_domains(plan: Plan, nodes: Sequence[Device], sample: Device) -> Evidence:
-    unknown = [node.name for node in nodes if _nvlink_switches(plan, node) and _nvlink_domain(plan, node) is None]
+    with_nvlink = [node for node in nodes if _nvlink_switches(plan, node)]
+    unknown = [node.name for node in with_nvlink if _nvlink_domain(plan, node) is None]
     problems = []
     if unknown:
         problems.append(f"the spec does not say which nodes share switch trays (`nvlink_domain`), as {unknown[0]}")
@@ -163,7 +164,10 @@ def _nvlink_domain(plan: Plan, node: Device) -> str | None:
     """Group sharing NVLink switch trays, or the node's own name; None if neither is known."""
     group = plan.spec.node_group(node.node_group)
     if group is not None and group.nvlink_domain is not None:
-        return next((name for name in node.groups if plan.group_by_name[name].level == group.nvlink_domain), None)
+        for name in node.groups:
+            if plan.group_by_name[name].level == group.nvlink_domain:
+                return name
+        return None
     return node.name if _nvlink_switches(plan, node) == "node" else None
 
 

@@ -59,5 +59,8 @@ def _not_on_one_switch(flag: str) -> str:
 
 def _is_for_one_switch(request: SizingRequest) -> bool:
     """Whether one switch can serve everything requested, and one rack holds the nodes."""
-    is_plain = request.tenants == 1 and request.storage is None and request.rails and request.oversubscription == 1
-    return is_plain and request.nodes <= MOST_NODES_IN_RACK and len(request.switches) <= 1
+    if request.tenants > 1 or request.storage is not None:
+        return False
+    if not request.rails or request.oversubscription != 1:
+        return False
+    return request.nodes <= MOST_NODES_IN_RACK and len(request.switches) <= 1

@@ -33,8 +33,9 @@ def fits(model: HardwareModel, down: Loads, up_speed_gbps: int, up_links: int) -
 def speeds(lower: HardwareModel, upper: HardwareModel, first: int) -> list[int]:
     """Common speeds of the ports of two models, with equal lanes: ``first``, then the faster before the slower."""
     lower_lanes, upper_lanes = _lanes(lower), _lanes(upper)
-    both = [speed for speed, lanes in lower_lanes.items() if len(lanes) == 1 and upper_lanes.get(speed) == lanes]
-    return sorted(both, key=lambda speed: (speed != first, -speed))
+    unambiguous = [speed for speed, lanes in lower_lanes.items() if len(lanes) == 1]
+    common = [speed for speed in unambiguous if upper_lanes.get(speed) == lower_lanes[speed]]
+    return sorted(common, key=lambda speed: (speed != first, -speed))
 
 
 def _lanes(model: HardwareModel) -> Mapping[int, set[int]]:

@@ -37,12 +37,12 @@ def frontend_tiers(
         if nics is None or "ethernet" not in model.technology:
             raise CannotSizeError(f"{model.name} has no frontend NICs for an Ethernet fabric. Name another model.")
         loads.append((nics.speed_gbps, len(nics.nics) * machines))
-    able = [model for model in catalogue.values() if model.blocks and "ethernet" in model.technology]
-    able.sort(key=lambda model: (model.network_os != beside.network_os, needs_chip_settings(model), model.units))
-    for leaf in able:
+    switches = [model for model in catalogue.values() if model.blocks and "ethernet" in model.technology]
+    switches.sort(key=lambda model: (model.network_os != beside.network_os, needs_chip_settings(model), model.units))
+    for leaf in switches:
         if leaf.units > LOWEST_SWITCH_UNITS:
             continue
-        for spine in able:
+        for spine in switches:
             speed = _frontend_uplink_speed(leaf, spine, loads, count)
             if speed is None:
                 continue
@@ -63,7 +63,7 @@ def frontend_tiers(
 def _frontend_uplink_speed(
     leaf: HardwareModel, spine: HardwareModel, loads: Sequence[tuple[int, int]], leaves: int
 ) -> int | None:
-    """The best speed for two uplinks of every leaf, whichever of ``loads`` it has; None if ports are too few."""
+    """The best speed for two uplinks of a leaf with any of ``loads``; None if ports are too few."""
     for speed in speeds(leaf, spine, 400):
         fits_leaves = all(fits(leaf, [load], speed, 2) for load in loads)
         if fits_leaves and fits(spine, [(speed, leaves)], 0, 0):

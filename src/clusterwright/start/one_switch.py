@@ -13,7 +13,7 @@ from clusterwright.start.frontend import management_tiers, needs_chip_settings
 from clusterwright.start.sizing import MOST_NODES_IN_RACK, RACK_UNITS, lacking
 from clusterwright.start.sizing_request import CannotSizeError, SizedTier, Sizing, SizingRequest
 
-HEADS = 1  # logs people in and runs the scheduler's controller
+HEADS = 1  # for logins and the scheduler's controller
 
 
 def size_one_switch(request: SizingRequest, catalogue: Catalogue, service: HardwareModel) -> Sizing:
@@ -28,17 +28,19 @@ def size_one_switch(request: SizingRequest, catalogue: Catalogue, service: Hardw
             f"{node.name} has no NIC groups called backend and frontend, which init joins to networks."
             " Name another --node-model, or copy a reference with --from."
         )
-    of_gpus = [(backend.speed_gbps, request.nodes * len(backend.nics))]
-    leaf = _smallest(request.switches[:1] or _switches(catalogue, request.fabric), of_gpus)
+    speed, links = backend.speed_gbps, request.nodes * len(backend.nics)
+    leaf = _smallest(request.switches[:1] or _switches(catalogue, request.fabric), [(speed, links)])
     if leaf is None:
-        speed, links = of_gpus[0]
         raise CannotSizeError(
             f"{lacking(request)} {links} ports of {speed}G, one for each NIC of"
             f" {request.nodes} {node.name}. Take --no-one-switch."
         )
-    of_hosts = [(frontend.speed_gbps, request.nodes * len(frontend.nics)), (head.speed_gbps, HEADS * len(head.nics))]
-    able = sorted(_switches(catalogue, "ethernet"), key=lambda model: model.network_os != leaf.network_os)
-    front = _smallest(able, of_hosts)
+    frontend_loads = [
+        (frontend.speed_gbps, request.nodes * len(frontend.nics)),
+        (head.speed_gbps, HEADS * len(head.nics)),
+    ]
+    same_system_first = sorted(_switches(catalogue, "ethernet"), key=lambda model: model.network_os != leaf.network_os)
+    front = _smallest(same_system_first, frontend_loads)
     if front is None:
         raise CannotSizeError(f"No Ethernet switch of the catalogue serves the frontend NICs of {request.nodes} nodes.")
     switches = [leaf, front]
@@ -46,11 +48,12 @@ def size_one_switch(request: SizingRequest, catalogue: Catalogue, service: Hardw
     management = management_tiers(ports, catalogue) if _needs_management(leaf) else ()
     if len(management) > 1:
         raise CannotSizeError(f"{ports} management ports need several switches. Take --no-one-switch.")
+    switches += [tier.model for tier in management]
     return Sizing(
         backend=(_alone("leaf", leaf),),
         frontend=(_alone("tor", front),),
         management=management,
-        rack_nodes=_nodes_in_rack(request, (leaf, front, *(tier.model for tier in management)), service),
+        rack_nodes=_nodes_in_rack(request, switches, service),
         pod_racks=1,
         storage_count=0,
         service_count=HEADS,
@@ -64,12 +67,12 @@ def _switches(catalogue: Catalogue, technology: str) -> list[HardwareModel]:
 
 def _smallest(models: Iterable[HardwareModel], loads: Loads) -> HardwareModel | None:
     """The best model with ports for all ``loads``; None without one."""
-    able = []
+    fitting = []
     for model in models:
         has_capacity = all(links <= capacity(model, (), speed) for speed, links in loads)
         if model.kind != "director" and has_capacity and fits(model, loads, 0, 0):
-            able.append(model)
-    return min(able, key=_rank, default=None)
+            fitting.append(model)
+    return min(fitting, key=_rank, default=None)
 
 
 def _rank(model: HardwareModel) -> tuple[bool, bool, float]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 from math import ceil
 from typing import NamedTuple
 
@@ -60,16 +59,17 @@ def size(request: SizingRequest, catalogue: Catalogue, service: HardwareModel) -
         )
     leaf = request.switches[0] if request.switches else None
     fabric = _backend(request, catalogue)
-    racks = [(request.node_model, fabric.rack_nodes), (service, _SERVICES)]
+    kinds_of_racks = [(request.node_model, fabric.rack_nodes), (service, _SERVICES)]
     storage_count = 0
     if request.storage is not None:
-        racks.append((request.storage, _STORAGE))
+        kinds_of_racks.append((request.storage, _STORAGE))
         storage_count = _STORAGE
+    racks_of_other_kinds = len(kinds_of_racks) - 1
     frontend = frontend_tiers(
-        racks,
-        _racks(request, fabric.rack_nodes) + len(racks) - 1,
-        catalogue,
-        fabric.tiers[0].model if leaf is None else leaf,
+        kinds_of_racks,
+        count=_racks(request, fabric.rack_nodes) + racks_of_other_kinds,
+        catalogue=catalogue,
+        beside=fabric.tiers[0].model if leaf is None else leaf,
     )
     switches = sum(tier.switches for tier in (*fabric.tiers, *frontend))
     return Sizing(
@@ -93,8 +93,12 @@ def _backend(request: SizingRequest, catalogue: Catalogue) -> SizedFabric:
 
 def _fabrics(request: SizingRequest, catalogue: Catalogue) -> list[SizedFabric]:
     """Every fabric of the requested switch models, or of one model of the catalogue."""
-    ladders = [request.switches] if request.switches else [(model,) for model in _switches(request, catalogue)]
-    return list(chain.from_iterable(_ladders(request, *_rungs(ladder)) for ladder in ladders))
+    if request.switches:
+        return list(_ladders(request, *_rungs(request.switches)))
+    fabrics: list[SizedFabric] = []
+    for model in _switches(request, catalogue):
+        fabrics += _ladders(request, leaf=model, spine=model, core=model)
+    return fabrics
 
 
 def _switches(request: SizingRequest, catalogue: Catalogue) -> list[HardwareModel]:
@@ -103,8 +107,8 @@ def _switches(request: SizingRequest, catalogue: Catalogue) -> list[HardwareMode
 
 def _rungs(ladder: tuple[HardwareModel, ...]) -> tuple[HardwareModel, HardwareModel, HardwareModel]:
     """The models of leaves, spines and cores."""
-    leaf, spine, core = (ladder[min(tier, len(ladder) - 1)] for tier in range(3))
-    return leaf, spine, core
+    last = len(ladder) - 1
+    return ladder[0], ladder[min(1, last)], ladder[min(2, last)]
 
 
 def _racks(request: SizingRequest, rack: int) -> int:
@@ -158,17 +162,17 @@ def _in_the_way(request: SizingRequest, catalogue: Catalogue) -> str:
 
 def _instead(request: SizingRequest, catalogue: Catalogue) -> str:
     """A sentence with changed flags under which a fabric was found."""
-    able = []
+    alternatives = []
     for ratio in _MORE_OVERSUBSCRIBED:
         if ratio > request.oversubscription and _fabrics(replace(request, oversubscription=ratio), catalogue):
-            able.append(f"with --oversubscription {ratio}")
+            alternatives.append(f"with --oversubscription {ratio}")
             break
     if not request.rails and _fabrics(replace(request, rails=True), catalogue):
-        able.append("with --rails")
+        alternatives.append("with --rails")
     if request.switches and _fabrics(replace(request, switches=()), catalogue):
-        able.append("with switches of init's choice, without --switch-model")
-    if able:
-        return f"The nodes fit {', or '.join(able)}; `clusterwright models` lists switches with their ports."
+        alternatives.append("with switches of init's choice, without --switch-model")
+    if alternatives:
+        return f"The nodes fit {', or '.join(alternatives)}; `clusterwright models` lists switches with their ports."
     most = _MORE_OVERSUBSCRIBED[-1]
     if _fabrics(replace(request, switches=(), rails=True, oversubscription=most), catalogue):
         return f"The nodes fit with --rails and --oversubscription {most} alone, without --switch-model."
@@ -182,10 +186,12 @@ def _nics(request: SizingRequest) -> tuple[int, int]:
 
 
 def _uplinks(request: SizingRequest, leaf: HardwareModel, spine: HardwareModel) -> list[int]:
-    """Possible speeds of uplinks: on InfiniBand that of the adapters, because lint and proofs compare numbers of
-    links."""
-    _, speed = _nics(request)
-    return [up for up in speeds(leaf, spine, speed) if request.fabric != "infiniband" or up == speed]
+    """Possible speeds of uplinks: on InfiniBand that of the adapters, since lint and proofs compare link counts."""
+    _, nic_speed = _nics(request)
+    common_speeds = speeds(leaf, spine, nic_speed)
+    if request.fabric == "infiniband":
+        return [speed for speed in common_speeds if speed == nic_speed]
+    return common_speeds
 
 
 def _ladders(
@@ -273,8 +279,7 @@ def _tiers(
 
 
 def _spines(leaf: SizedTier, spine: HardwareModel) -> tuple[SizedTier, ...] | None:
-    """Leaves under spines, with equally many links from every leaf to every spine; None if spines have too few
-    ports."""
+    """Leaves under spines, with equal numbers of links from every leaf to every spine; None if ports are too few."""
     for count in shares(leaf.up_links):
         if not _fills_chips(spine, leaf.up_links // count):
             continue

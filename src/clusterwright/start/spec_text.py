@@ -21,7 +21,7 @@ from clusterwright.start.sizing_request import FIRST_DISTRIBUTION, SizedTier, Si
 from clusterwright.text.templates import template
 
 _KEPT = ("gpus", "switches.", "oversubscription.", "narrowest.")  # figures that express the request
-_ASNS_OF_TIER = 100_000  # apart: no tier has as many switches
+_ASNS_OF_TIER = 100_000  # more than the switches of any tier
 _FIBRE_M = 5  # within a rack
 _RACK_M = 3  # from the top of 42 units to their foot, with slack at both ends
 _ROUNDING = 1e-6
@@ -44,7 +44,7 @@ class TierText:
 
     @property
     def asn_per(self) -> str:
-        """The uppermost tier has one number: a route with that number in its path is a loop."""
+        """One AS number for the uppermost tier, so that a route with it in its path is a loop; else one a switch."""
         return "switch" if self.sized.up_links else "tier"
 
 
@@ -144,7 +144,8 @@ def _first_lanes(model: HardwareModel, speed_gbps: int) -> int | None:
     """Lanes of a model's first ports with this speed; None if it has none."""
     for block in model.blocks:
         mode = block.mode(speed_gbps)
-        if mode is not None and (lanes := block.lanes(mode)):
+        lanes = block.lanes(mode) if mode is not None else 0
+        if lanes:
             return lanes
     return None
 
@@ -187,5 +188,6 @@ def _fullest(request: SizingRequest, sizing: Sizing) -> float:
 
 def _percent(stages: tuple[SizedTier, ...]) -> int:
     """Expected share of the bandwidth above the nodes, in per cent, while one switch of the smallest tier is away."""
-    fewest = min((stage.count for stage in stages if not stage.up_links and stage.count > 1), default=2)
+    uppermost = [stage for stage in stages if not stage.up_links]
+    fewest = min((stage.count for stage in uppermost if stage.count > 1), default=2)
     return int(100 * _SPARE * (1 - 1 / fewest))
