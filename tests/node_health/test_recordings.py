@@ -139,6 +139,16 @@ def test_a_unit_that_is_started_anew_is_no_reason_and_one_that_keeps_ending_is(
     assert checks({**answers, asked: CommandOutput(said)}, expected)["units"].ok is fits
 
 
+@pytest.mark.parametrize("offset", ["+1min 2.345678s", "-2h 3min", "+3.5 fortnights"])
+def test_a_clock_that_is_off_by_minutes_fails(offset: str) -> None:
+    answers, expected = kept("a100-ib")
+    line = "timedatectl timesync-status"
+    text = answers[line].text.replace("+112us", offset)
+    assert text != answers[line].text
+    failed = [name for name, each in checks({**answers, line: CommandOutput(text)}, expected).items() if not each.ok]
+    assert failed == ["time"]
+
+
 def test_a_spec_may_leave_out_every_check() -> None:
     strings = json.loads((data_files.folder("inventory") / "schema/strings.schema.json").read_text())
     known = re.compile(strings["$defs"]["health_check"]["pattern"])

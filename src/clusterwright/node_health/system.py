@@ -11,7 +11,9 @@ from clusterwright.node_health.readings import Readings, number
 from clusterwright.node_health.verdict import Check, Expected, check
 
 IMAGE_FILE = "/usr/lib/clusterwright/image.json"
-_SECONDS_BY_UNIT = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+# Time spans as systemd prints them, such as "1min 2.345s" (systemd.time(7)).
+_SECONDS_BY_UNIT = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_SPAN_PART = re.compile(r"([\d.]+)([a-z]+)")
 # chronyc -c tracking (chrony's client.c, process_cmd_tracking): fields of its one line.
 _CHRONY_OFFSET = 4
 _CHRONY_LEAP_STATUS = 13
@@ -181,12 +183,20 @@ def _timesyncd_clock(readings: Readings) -> _Clock:
     properties = readings.run("timedatectl", "show")
     is_synchronised = "NTPSynchronized=yes" in properties.text.split()
     status = readings.run("timedatectl", "timesync-status").text
-    offset = re.search(r"Offset: [+-]?([\d.]+)(us|ms|s)", status)
-    offset_s = None
-    if offset is not None:
-        value, unit = offset.groups()
-        offset_s = number(value) * _SECONDS_BY_UNIT[unit]
+    offset = re.search(r"Offset: [+-]?(.+)", status)
+    offset_s = _span_s(offset.group(1)) if offset is not None else None
     return _Clock(is_synchronised=is_synchronised, offset_s=offset_s, error=properties.error)
+
+
+def _span_s(span: str) -> float:
+    """Seconds of a printed time span; NaN for another text, with which the check fails."""
+    seconds = 0.0
+    for word in span.split():
+        part = _SPAN_PART.fullmatch(word)
+        if part is None or part.group(2) not in _SECONDS_BY_UNIT:
+            return float("nan")
+        seconds += number(part.group(1)) * _SECONDS_BY_UNIT[part.group(2)]
+    return seconds
 
 
 def _units(readings: Readings, units: list[str]) -> Check:
