@@ -110,21 +110,21 @@ def test_what_the_role_runs_of_a_unit_is_what_the_unit_runs() -> None:
         ("a.service", KEPT, "# words\n" + KEPT, Effect.LIVE, ""),
         ("a.service", None, KEPT, Effect.REBOOT, "ran at boot"),
         ("a.service", KEPT, None, Effect.REBOOT, "ran at boot"),
-        ("a.service", KEPT, "[Unit]\nAfter=b.service\n" + KEPT, Effect.LIVE, "when the unit starts next"),
+        ("a.service", KEPT, "[Unit]\nAfter=b.service\n" + KEPT, Effect.LIVE, "the next start of the unit"),
         ("a.service", KEPT.replace("RemainAfterExit=yes\n", ""), KEPT, Effect.REBOOT, "ran at boot"),
-        ("a.service", KEPT.replace("yes", "no"), KEPT.replace("yes", "no") + "Nice=1\n", Effect.LIVE, "runs next"),
-        ("a.service", "[Service]\nExecStart=/a\n", "[Service]\nExecStart=/b\n", Effect.REBOOT, "as it was started"),
+        ("a.service", KEPT.replace("yes", "no"), KEPT.replace("yes", "no") + "Nice=1\n", Effect.LIVE, "next run"),
+        ("a.service", "[Service]\nExecStart=/a\n", "[Service]\nExecStart=/b\n", Effect.REBOOT, "with its old settings"),
         ("a.service", "[Service]\nExecStart=/a\nExecStart=/b\n", "[Service]\nExecStart=/b\nExecStart=/a\n",
-         Effect.REBOOT, "as it was started"),
+         Effect.REBOOT, "with its old settings"),
         ("a.service", "[Service]\nExecStart=/a\n", "", Effect.REBOOT, "masked"),
-        ("munge.service.d/1.conf", None, "[Service]\nNice=1\n", Effect.REBOOT, "as it was started"),
+        ("munge.service.d/1.conf", None, "[Service]\nNice=1\n", Effect.REBOOT, "with its old settings"),
         ("slurmctld.service.d/1.conf", "[Service]\nNice=1\n", "[Service]\nNice=2\n", Effect.LIVE, "daemon restarts"),
         ("multi-user.target.d/1.conf", None, "[Unit]\nWants=a.timer\n", Effect.LIVE, "the timer starts"),
         ("multi-user.target.d/1.conf", None, "[Unit]\nWants=a.service\n", Effect.LIVE, "at the next boot"),
-        ("../../nftables.conf", "a\n", None, Effect.REBOOT, "stay until the node boots"),
+        ("../../nftables.conf", "a\n", None, Effect.REBOOT, "stay until the next boot"),
         ("../../nftables.conf", "a\n", "b\n", Effect.LIVE, "in one transaction"),
-        ("../../sysctl.d/a.conf", "a=1\nb=1\n", "a=1\n", Effect.LIVE, "no longer set stays"),
-        ("../../sysctl.d/a.conf", "a=1\n", None, Effect.LIVE, "no longer set stays"),
+        ("../../sysctl.d/a.conf", "a=1\nb=1\n", "a=1\n", Effect.LIVE, "a removed value stays"),
+        ("../../sysctl.d/a.conf", "a=1\n", None, Effect.LIVE, "a removed value stays"),
         ("../../sysusers.d/a.conf", "u ops 1\n", "u ops 1\nu b 3\n", Effect.LIVE, ""),
         ("../../sysctl.d/a.conf", "a=1\n", "a=2\n", Effect.LIVE, "at once"),
         ("../../sysctl.d/a.conf", "a=1\n", "a=1\nb=1\n", Effect.LIVE, "at once"),
@@ -149,7 +149,7 @@ def test_an_account_with_another_number_is_told_and_one_that_goes_stays() -> Non
     words = [consequence.does.partition(":")[0] for consequence in told if consequence.does]
     assert words == [
         "a node where the account has its former number refuses the update",
-        "accounts that are no longer named stay on the node",
+        "removed accounts stay on the node",
     ]
 
 
@@ -164,7 +164,7 @@ def test_a_visit_lists_names_of_adapters_that_wait_for_a_boot(tmp_path: Path) ->
     )
     events = [_given(hour, store.put_tree(tree)) for hour, tree in (("10", before), ("12", after))]
     owed = owed_boot(plan.by_name[NODE], events, store, None)
-    assert "adapters are named at boot, and keep those names until the node boots" in owed
+    assert "adapters are named at boot, and keep their names until the next boot" in owed
 
 
 def _given(hour: str, tree: str) -> DeviceEvent:

@@ -34,8 +34,8 @@ def test_what_the_kernel_took_stays(tmp_path: Path) -> None:
         assert fleet.run("n0", "cat", f"/proc/sys/{SETTING.replace('.', '/')}").strip() == "33"
         assert "table inet clusterwright" in fleet.run("n0", "nft", "list", "ruleset")
     effects = {path: on_node(path, text.encode(), None) for path, text in FILES.items() if path != "etc/motd"}
-    stays = "a value that is no longer set stays in the kernel until the node boots"
-    rules = "the rules that run stay until the node boots, and it has none from then on"
+    stays = "a removed value stays in the kernel until the next boot"
+    rules = "the loaded rules stay until the next boot; after it, the node has none"
     assert effects == {
         "etc/sysctl.d/90-clusterwright.conf": (Consequence(Effect.LIVE, stays),),
         "etc/nftables.conf": (Consequence(Effect.REBOOT, rules),),
