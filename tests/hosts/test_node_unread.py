@@ -115,6 +115,8 @@ def with_file(path: str, text: str) -> RenderedTree:
         ("run/systemd/system/more.service", SERVICE),
         (f"{UNITS}/rdma-names.service", "[Service]\nExecStartPost=/usr/sbin/nft flush ruleset\n"),
         (f"{UNITS}/rdma-names.service", "[Service]\nOnFailure=more.service\n"),
+        (f"{UNITS}/roce-qos.service", "[Unit]\nConditionPathExists=/never\n"),
+        (f"{UNITS}/home.mount", "[Unit]\n AssertPathExists = /never\n"),
         (f"{UNITS}/home.mount", "[Unit]\nOnSuccess=more.service\n"),
     ],
 )

@@ -1,7 +1,7 @@
-"""Known systemd units on a node, and unknown commands in them.
+"""Known systemd units on a node, and unknown commands and conditions in them.
 
-A unit runs any command as root, so an unknown one could undo anything proven of the node. In known units each command
-is compared.
+A unit runs any command as root, so an unknown one could undo anything proven of the node, and a condition could keep a
+known one from running. In known units each command and condition is compared.
 """
 
 from __future__ import annotations
@@ -12,18 +12,24 @@ from functools import lru_cache
 from clusterwright.facts.unread import Unread
 
 UNIT_FOLDERS = tuple(f"{root}/systemd/system/" for root in ("etc", "run", "usr/lib", "usr/local/lib"))
-# The permitted commands of each unit or drop-in of `etc/systemd/system/`, in the order of the file.
+# The permitted commands and conditions of each unit or drop-in of `etc/systemd/system/`, in the order of the file.
 _SBIN = "/usr/local/sbin"
 _SLURMDBD_CONF = r"-o slurm -g slurm -m 0600 /etc/clusterwright/slurmdbd\.conf /etc/slurm/slurmdbd\.conf"
 _MUNGE_KEY = r"/etc/clusterwright/munge\.key /etc/munge/munge\.key"  # as deployed, and where munged reads it
 _STARTED = r"(?:(?:tlshd|gssproxy|rpc-gssd|isolation-watch)\.service|\S+\.mount)"
 _UNITS_OF_ONE_PROGRAM = (
-    *("acs-off", "image-check", "isolation-watch", "nccl-partition", "nccl-topology"),
+    *("acs-off", "image-check", "nccl-partition", "nccl-topology"),
     *("power-supplies", "rdma-names", "roce-qos-again", "ssh-host-key"),
 )
+_KEY_EXISTS = r"ConditionPathExists=/etc/clusterwright/munge\.key"
+_ADAPTERS_EXIST = "ConditionPathExists=/sys/class/infiniband_mad/abi_version"
 _COMMANDS = {f"{name}.service": (f"ExecStart={_SBIN}/{name}",) for name in _UNITS_OF_ONE_PROGRAM} | {
     "dataset-gate@.service": (
         r"ExecStart=/usr/local/libexec/clusterwright/dataset-gate /etc/clusterwright/datasets/%i\.record",
+    ),
+    "isolation-watch.service": (
+        "ConditionPathExists=/etc/credstore/isolation-watch",
+        f"ExecStart={_SBIN}/isolation-watch",
     ),
     "isolation-watch.timer": (),
     "no-swap.service": ("ExecStart=/sbin/swapoff --all",),
@@ -34,11 +40,13 @@ _COMMANDS = {f"{name}.service": (f"ExecStart={_SBIN}/{name}",) for name in _UNIT
     "nvidia-dcgm-exporter.service.d/90-clusterwright.conf": (),
     "enroot-folders.service": (r"ExecStart=/usr/bin/install --directory --mode=1777 /run/enroot /\S+",),
     "opensm.service": (
+        _ADAPTERS_EXIST,
         r"ExecStartPre=/etc/opensm/add-m-key\.sh",
         r"ExecStart=/usr/sbin/opensm -F /\S+",
         "ExecStart=/usr/bin/true",
     ),
     r"opensm@[\w.-]+\.service": (
+        _ADAPTERS_EXIST,
         r"ExecStartPre=/etc/opensm/[\w.-]+/add-m-key\.sh",
         r"ExecStart=/usr/sbin/opensm -F /\S+",
     ),
@@ -68,16 +76,23 @@ _COMMANDS = {f"{name}.service": (f"ExecStart={_SBIN}/{name}",) for name in _UNIT
         rf"ExecStart=/usr/bin/systemctl --no-block start(?: {_STARTED})+",
     ),
     "munge.service.d/90-clusterwright.conf": (
+        _KEY_EXISTS,
         rf"ExecStartPre=\+/usr/bin/install -D -o munge -g munge -m 0400 {_MUNGE_KEY}",
     ),
     "slurmd.service.d/90-clusterwright.conf": (
+        "ConditionPathExists=",
+        _KEY_EXISTS,
         rf'ExecStartPre=-/usr/bin/timeout \d+ /bin/sh -c "until {_SBIN}/node-health > /dev/null; do sleep 2; done"',
     ),
-    "slurmctld.service.d/90-clusterwright.conf": (),
-    "slurmdbd.service.d/90-clusterwright.conf": (rf"ExecStartPre=\+/usr/bin/install -D {_SLURMDBD_CONF}",),
+    "slurmctld.service.d/90-clusterwright.conf": (_KEY_EXISTS,),
+    "slurmdbd.service.d/90-clusterwright.conf": (
+        _KEY_EXISTS,
+        rf"ExecStartPre=\+/usr/bin/install -D {_SLURMDBD_CONF}",
+    ),
     "slurmctld.service.d/91-nodes.conf": (rf"ExecStartPost=-/usr/bin/timeout \d+ {_SBIN}/slurm-return-nodes --wait",),
     "systemd-networkd.service.d/90-clusterwright.conf": (),
     "tlshd.service.d/90-clusterwright.conf": (
+        r"AssertPathExists=/\S+",
         r"ExecStartPre=/bin/grep -q -a -F x509\.crl /usr/sbin/tlshd",
         "ExecStart=",
         "ExecStart=/usr/sbin/tlshd -c /etc/tlshd/config",
@@ -86,7 +101,7 @@ _COMMANDS = {f"{name}.service": (f"ExecStart={_SBIN}/{name}",) for name in _UNIT
 _KNOWN = [(re.compile(name.replace(".service.d", r"\.service\.d")), commands) for name, commands in _COMMANDS.items()]
 _NO_COMMAND = "(?!)"  # matches nothing
 _DEPENDENCY = re.compile(r".+\.(?:wants|requires)/[^/]+")  # systemd reads the name alone; the unit is another file
-_COMMAND = re.compile(r"^[ \t]*(?:Exec|OnFailure|OnSuccess)\w*[ \t]*=.*(?:\\\n.*)*$", re.M)
+_COMMAND = re.compile(r"^[ \t]*(?:Exec|OnFailure|OnSuccess|Condition|Assert)\w*[ \t]*=.*(?:\\\n.*)*$", re.M)
 
 
 @lru_cache(maxsize=1024)
