@@ -34,9 +34,10 @@ def needed_flows(findings: Iterable[Finding], file: str) -> list[Finding]:
     kept: list[Finding] = []
     kept_flows: list[Flow] = []
     for finding, flow in zip(proposals, flows, strict=True):
-        is_part = any(_opens_all_of(other, flow) and not _opens_all_of(flow, other) for other in flows)
+        wider = [other for other in flows if _opens_all_of(other, flow)]
+        is_widest = all(_opens_all_of(flow, other) for other in wider)
         is_repeated = any(_opens_all_of(other, flow) for other in kept_flows)
-        if not is_part and not is_repeated:
+        if is_widest and not is_repeated:
             kept.append(finding)
             kept_flows.append(flow)
     return kept

@@ -80,12 +80,12 @@ def _with_flows(
                 changed = with_flow
                 added.append(finding)
         lines = changed.splitlines()
-        wrong = {
-            lines[finding.position.line - 1]
-            for finding in lint(changed)
-            if finding.severity is Severity.ERROR and finding.position.file == file
-        }
-        allowed = [finding for finding in added if not any(flow_text(flow_of(finding)) in line for line in wrong)]
+        wrong: set[str] = set()
+        for finding in lint(changed):
+            if finding.severity is Severity.ERROR and finding.position.file == file:
+                wrong.add(lines[finding.position.line - 1])
+        wrong_text = "\n".join(wrong)
+        allowed = [finding for finding in added if flow_text(flow_of(finding)) not in wrong_text]
         if len(allowed) == len(added):
             return changed, added
         wanted = allowed
@@ -171,9 +171,10 @@ def _renamed(text: str, document: Document, root: Any, path: Path, instead: str)
         return None
     data = copy.deepcopy(document.data)
     mapping = _parent(data, path[:-1])
-    entries = [(instead if name == old else name, value) for name, value in mapping.items()]
+    entries = dict(mapping)
     mapping.clear()
-    mapping.update(entries)
+    for name, value in entries.items():
+        mapping[instead if name == old else name] = value
     return _Edit(start=start, end=end, text=written.replace(str(old), instead), data=data)
 
 

@@ -35,11 +35,11 @@ def own_rules(files: Sequence[tuple[Path, str]]) -> Mapping[str, LintRule]:
                 _refuse(shown, value, f"the code {value.code} begins with {OURS}, as clusterwright's do", "it a")
             if rules.setdefault(value.code, value) is not value:
                 _refuse(shown, value, f"two rules have the code {value.code}", "each a")
-    return {
-        code: replace(own_rule, check=_guarded(own_rule.code, own_rule.check))
-        for code, own_rule in rules.items()
-        if own_rule.check
-    }
+    guarded: dict[str, LintRule] = {}
+    for code, rule in rules.items():
+        if rule.check is not None:
+            guarded[code] = replace(rule, check=_guarded(code, rule.check))
+    return guarded
 
 
 def installed_rules() -> Mapping[str, LintRule]:

@@ -81,15 +81,18 @@ def _yaml_below(folder: Path, settings: ProjectSettings) -> Iterator[Path]:
     """The *.yaml and *.yml files below ``folder`` in order, without hidden, installed and excluded ones."""
     for here, folders, names in os.walk(folder):
         place = Path(here)
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and name not in _INSTALLED and not _is_excluded(place / name, settings)
-        )
+        folders[:] = sorted(name for name in folders if _is_searched(place / name, settings))
         for name in sorted(names):
             file = place / name
             if name.endswith((".yaml", ".yml")) and not name.startswith(".") and not _is_excluded(file, settings):
                 yield file
+
+
+def _is_searched(folder: Path, settings: ProjectSettings) -> bool:
+    """False for hidden, installed and excluded folders."""
+    if folder.name.startswith(".") or folder.name in _INSTALLED:
+        return False
+    return not _is_excluded(folder, settings)
 
 
 def _is_excluded(path: Path, settings: ProjectSettings) -> bool:

@@ -70,7 +70,7 @@ def _is_written(word: ReleaseWord, subject: Subject, fabric: Fabric, tier: Tier)
 def _lacking_relays(subject: Subject) -> Iterator[Problem]:
     """DHCPv6 relays for booting machines, on a release without a configurable server."""
     boot = subject.spec.boot
-    fabric = next((fabric for fabric in subject.spec.fabrics if boot is not None and fabric.name == boot.fabric), None)
+    fabric = subject.spec.fabric(boot.fabric) if boot is not None else None
     if fabric is None or not any(map(_lacks_relays, fabric.tiers)):
         return  # most specs: no plan is drawn for them
     plan = subject.plan

@@ -42,13 +42,18 @@ def _asn_ranges(skeleton: FabricSkeleton) -> dict[int, tuple[int, int]]:
     return asn_ranges
 
 
+def _is_private(first: int, last: int) -> bool:
+    """True for AS numbers inside one of the private ranges."""
+    return any(low <= first and last <= high for low, high in PRIVATE_ASNS)
+
+
 @rule("CW305", Severity.WARNING)
 def public_asn(subject: Subject) -> Iterator[Problem]:
     """AS numbers outside the private ranges."""
     for skeleton in subject.skeleton.fabrics:
         for depth, (first, last) in _asn_ranges(skeleton).items():
             tier = skeleton.fabric.tiers[depth]
-            if tier.asn and not any(low <= first and last <= high for low, high in PRIVATE_ASNS):
+            if tier.asn and not _is_private(first, last):
                 yield Problem(
                     (*tier.asn.path, "base"),
                     f"{tier.role} takes AS {first} to {last}, which is not all private.",

@@ -46,14 +46,15 @@ def servers_without_a_source(subject: Subject) -> Iterator[Problem]:
     if _management_network(spec) is not None:
         return
     for path, _, server in _servers_of_switches(spec):
-        lacking = [
-            fabric.name
-            for fabric in spec.fabrics
-            if fabric.addressing is not None and fabric.addressing.hosts.version != _ip_version(server)
-        ]
+        version = _ip_version(server)
+        lacking = [fabric.name for fabric in spec.fabrics if _has_other_version(fabric, version)]
         if lacking:
-            message = f"Switches of {', '.join(lacking)} have no IPv{_ip_version(server)} address to ask {server} from."
+            message = f"Switches of {', '.join(lacking)} have no IPv{version} address to ask {server} from."
             yield Problem(path, message, "Add a management network, or name servers of the fabric's IP version.")
+
+
+def _has_other_version(fabric: Fabric, version: int) -> bool:
+    return fabric.addressing is not None and fabric.addressing.hosts.version != version
 
 
 @rule("CW360", Severity.WARNING)

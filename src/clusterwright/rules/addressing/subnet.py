@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from clusterwright.finding import Severity
 from clusterwright.plan.chips import MOST_FABRICS, fabric_number
 from clusterwright.plan.ports import free_ports
-from clusterwright.plan.service import OUT_OF_SERVICE
+from clusterwright.plan.service import OUT_OF_SERVICE, stated
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.rules.spec.references import unknown
 from clusterwright.spec.fabric import Fabric
@@ -86,7 +86,7 @@ def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
 
 def _not_gone(subject: Subject, nodes: str, count: int) -> int:
     """The number of a group's nodes not out of service: drained ones keep running."""
-    if not any(item.state and not item.port for item in subject.spec.exceptions):
+    if not stated(subject.spec):
         return count
     states, names = subject.states, [group.name for group in subject.spec.node_groups]
     group_nodes = [node.name for node in subject.skeleton.layout.nodes if names[node.node_group] == nodes]

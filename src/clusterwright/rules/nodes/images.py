@@ -138,9 +138,8 @@ def driver_not_looked_up(subject: Subject) -> Iterator[Problem]:
 def _drivers(subject: Subject) -> Iterator[tuple[Image, Driver, bool | None]]:
     for image in subject.spec.images:
         distribution = distribution_of(image.distribution)
-        if distribution is not None:
-            yield from (
-                (image, driver, is_missing(driver, distribution))
-                for driver in image.drivers
-                if driver_kind(driver) is not None
-            )
+        if distribution is None:
+            continue
+        for driver in image.drivers:
+            if driver_kind(driver) is not None:
+                yield image, driver, is_missing(driver, distribution)

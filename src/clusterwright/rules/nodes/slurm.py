@@ -115,7 +115,10 @@ def _release(image: Image) -> str | None:
 
 def _controllers_have_ipv6(spec: ClusterSpec) -> bool:
     """True if every Ethernet fabric of nodes has IPv6 alone: they reach Slurm's controllers over it."""
-    ethernet = [fabric for fabric in spec.fabrics if fabric.technology == "ethernet" and fabric.addressing is not None]
-    served = [fabric for fabric in ethernet if any(not attach.is_management for attach in fabric.attach)]
-    versions = {fabric.addressing.hosts.version for fabric in served if fabric.addressing is not None}
+    versions: set[int] = set()
+    for fabric in spec.fabrics:
+        if fabric.technology != "ethernet" or fabric.addressing is None:
+            continue
+        if not all(attach.is_management for attach in fabric.attach):
+            versions.add(fabric.addressing.hosts.version)
     return versions == {6}

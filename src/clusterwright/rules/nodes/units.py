@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from clusterwright.finding import Severity
 from clusterwright.intent.credentials import credentials_of
@@ -21,6 +21,7 @@ from clusterwright.spec.encryption import KRB5P
 from clusterwright.spec.firewalls import FIREWALL_UNITS, FIREWALLS
 from clusterwright.spec.image import Image
 from clusterwright.spec.infiniband import OPENSM
+from clusterwright.spec.job import Scheduler
 from clusterwright.spec.kernel_settings import decided, dotted
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
@@ -95,13 +96,13 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
     node_groups = [group for group in spec.node_groups if group.image == image.name]
     groups = {group.name for group in node_groups}
     slurms = [scheduler for scheduler in spec.schedulers if scheduler.slurm is not None]
+    managers = [fabric.subnet_manager for fabric in spec.fabrics if fabric.subnet_manager is not None]
     works = any(not groups.isdisjoint(slurm.nodes) for slurm in slurms)
     logs_in = any(not groups.isdisjoint(login_groups(slurm)) for slurm in slurms)
     controls = any(controller_group(spec, slurm) in groups for slurm in slurms)
-    records = any(slurm.slurm and slurm.slurm.accounting and slurm.slurm.accounting.nodes in groups for slurm in slurms)
+    records = not groups.isdisjoint(_accounting_groups(slurms))
     boots = spec.boot is not None and spec.boot.servers in groups
-    managers = [fabric.subnet_manager for fabric in spec.fabrics if fabric.subnet_manager is not None]
-    manages = any(manager.kind == OPENSM and manager.nodes in groups for manager in managers)
+    manages = not groups.isdisjoint(manager.nodes for manager in managers if manager.kind == OPENSM)
     services = (
         (spec.site.ntp, ("chronyd.service", "systemd-timesyncd.service"), "the right time"),
         (spec.site.dns, ("systemd-resolved.service",), "the name service"),
@@ -113,27 +114,43 @@ def _chosen(spec: ClusterSpec, image: Image) -> Iterator[tuple[str, str]]:
         (records, (AUTHENTICATION, ACCOUNTING, *_KEY_UNITS), "Slurm's accounting"),
         (boots, ("nginx.service", "dnsmasq.service", *_KEA), "booting over the network"),
         (manages, ("opensm.service", "opensm@.service"), "the subnet manager"),
-        (
-            node_groups,
-            tuple(gpu_units(image, node_groups)),
-            "its GPUs, or what sees them",
-        ),
+        (node_groups, tuple(gpu_units(image, node_groups)), "its GPUs, or what sees them"),
     )
     for wanted, units, purpose in services:
-        yield from ((unit, purpose) for unit in units if wanted)
-    mounts = [mount for mount in spec.mounts if groups & set(mount.nodes)]
-    if mounts:
-        yield from ((unit, "mounted file systems") for unit in ("remote-fs.target", "remote-fs-pre.target"))
-    if any(mount.protection is not None and mount.protection.kind == KRB5P for mount in mounts):
-        yield from ((unit, "Kerberos") for unit in ("gssproxy.service", "nfs-client.target"))
+        if wanted:
+            for unit in units:
+                yield unit, purpose
+    yield from _of_file_systems(spec, groups)
     for name in sorted(groups):
         for credential in credentials_of(spec, name):
             yield f"{credential.unit}.path", f"what waits for {credential.file}"
             yield f"{credential.unit}.service", f"what waits for {credential.file}"
+
+
+def _of_file_systems(spec: ClusterSpec, groups: Set[str]) -> Iterator[tuple[str, str]]:
+    """Units of mounts and scratch disks on the node groups, with their purpose."""
+    mounts = [mount for mount in spec.mounts if groups & set(mount.nodes)]
+    if mounts:
+        yield "remote-fs.target", "mounted file systems"
+        yield "remote-fs-pre.target", "mounted file systems"
+    protections = [mount.protection for mount in mounts if mount.protection is not None]
+    if any(protection.kind == KRB5P for protection in protections):
+        yield "gssproxy.service", "Kerberos"
+        yield "nfs-client.target", "Kerberos"
     scratch = [disk for disk in spec.encryption.scratch if groups & set(disk.nodes)]
-    yield from ((f"scratch-{disk.name}.service", f"the encryption of {disk.device}") for disk in scratch)
-    places = [*(mount.mountpoint for mount in mounts), *(disk.mountpoint for disk in scratch)]
-    yield from ((_mount_unit(place), f"the file system at {place}") for place in places if "-" not in place)
+    for disk in scratch:
+        yield f"scratch-{disk.name}.service", f"the encryption of {disk.device}"
+    mountpoints = [mount.mountpoint for mount in mounts] + [disk.mountpoint for disk in scratch]
+    for mountpoint in mountpoints:
+        if "-" not in mountpoint:
+            yield _mount_unit(mountpoint), f"the file system at {mountpoint}"
+
+
+def _accounting_groups(schedulers: Iterable[Scheduler]) -> Iterator[str | None]:
+    """The node groups with Slurm's accounting database."""
+    for scheduler in schedulers:
+        if scheduler.slurm is not None and scheduler.slurm.accounting is not None:
+            yield scheduler.slurm.accounting.nodes
 
 
 def _mount_unit(mountpoint: str) -> str:
@@ -177,19 +194,21 @@ def _settings(image: Image) -> Iterator[tuple[str, str, Path]]:
             yield name.removeprefix(_PARAMETER), value, (*image.path, "kernel_parameters", index)
 
 
+def _packages_with_paths(image: Image) -> Iterator[tuple[str, Path]]:
+    """The packages of an image and of its drivers."""
+    for index, package in enumerate(image.packages):
+        yield package.name, (*image.path, "packages", index)
+    for driver in image.drivers:
+        for index, package in enumerate(driver.packages):
+            yield package.name, (*driver.path, "packages", index)
+
+
 @rule("CW683", Severity.ERROR)
 def other_filters(subject: Subject) -> Iterator[Problem]:
     """Packages and enabled units of images with a packet filter of their own."""
     for image in subject.spec.images:
         masked = frozenset(image.masked_units)
-        listed: list[tuple[str, Path]] = [
-            (package.name, (*image.path, "packages", index)) for index, package in enumerate(image.packages)
-        ]
-        for driver in image.drivers:
-            listed += [
-                (package.name, (*driver.path, "packages", index)) for index, package in enumerate(driver.packages)
-            ]
-        for name, path in listed:
+        for name, path in _packages_with_paths(image):
             units = FIREWALLS.get(name.partition(":")[0], ())
             running = [unit for unit in units if unit not in masked]
             if running:

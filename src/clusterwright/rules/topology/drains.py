@@ -58,7 +58,10 @@ def _drained_ports(spec: ClusterSpec, fabric: FabricSkeleton) -> Iterator[Proble
 
 def _stated_at(spec: ClusterSpec, skeleton: Skeleton, fabric: FabricSkeleton, number: int) -> Path:
     """The place of the exception with a switch's state."""
-    path_by_name = {item.device or item.group: item.path for item in spec.exceptions if item.state and not item.port}
+    path_by_name: dict[str | None, Path] = {}
+    for item in spec.exceptions:
+        if item.state is not None and item.port is None:
+            path_by_name[item.device or item.group] = item.path
     for name in (fabric.seats[number].name, *groups_around(skeleton, fabric, number)):
         if name in path_by_name:
             return (*path_by_name[name], "state")
@@ -191,9 +194,13 @@ def _gpu_group_by_tier(subject: Subject, fabric: FabricSkeleton) -> Mapping[int,
     return groups
 
 
+def _uplink_count(tier: Tier) -> int:
+    return tier.up.links if tier.up is not None else 0
+
+
 def _uneven_leaves(leaves: Sequence[Tier]) -> Iterator[Problem]:
     for leaf in leaves[1:]:
-        first_count, count = (tier.up.links if tier.up else 0 for tier in (leaves[0], leaf))
+        first_count, count = _uplink_count(leaves[0]), _uplink_count(leaf)
         if first_count != count:
             yield Problem(
                 (*leaf.path, "up", "links") if leaf.up else leaf.path,

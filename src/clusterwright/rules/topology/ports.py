@@ -133,7 +133,7 @@ def _has_speed(fabric: Fabric, tier: Tier, side: Side, speed_gbps: int) -> bool:
     """Whether a port has the speed; True too for a wrong model, block or mode, which other rules report."""
     if fabric.technology not in tier.model.technology:
         return True
-    blocks = [block for block in tier.model.blocks if not side.blocks or block.name in side.blocks]
+    blocks = _blocks_of(tier.model, side)
     modes = chain.from_iterable(block.modes for block in blocks)
     if len(blocks) < len(side.blocks) or not any(side.mode in (None, mode.name) for mode in modes):
         return True
@@ -144,9 +144,15 @@ def _how(side: Side) -> str:
     return _in_blocks(side) + (f" in mode {side.mode}" if side.mode else "")
 
 
+def _blocks_of(model: HardwareModel, side: Side) -> list[PortBlock]:
+    """The port blocks of a side: those it names, or all."""
+    if not side.blocks:
+        return list(model.blocks)
+    return [block for block in model.blocks if block.name in side.blocks]
+
+
 def _speeds(model: HardwareModel, side: Side) -> str:
-    blocks = [block for block in model.blocks if not side.blocks or block.name in side.blocks]
-    modes = chain.from_iterable(block.modes for block in blocks)
+    modes = chain.from_iterable(block.modes for block in _blocks_of(model, side))
     speeds = {mode.speed_gbps for mode in modes if side.mode in (None, mode.name)}
     return ", ".join(f"{speed}G" for speed in sorted(speeds)) or "nothing"
 

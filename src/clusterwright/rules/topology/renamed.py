@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from clusterwright.finding import Severity
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.growth import Renamed
 
 
 @rule("CW284", Severity.ERROR)
@@ -15,10 +16,17 @@ def renamed_without_an_allocation(subject: Subject) -> Iterator[Problem]:
     if spec.allocated:
         return
     for item in spec.renamed:
-        kind = "node group" if item.nodes else "tier" if item.tier else "fabric"
+        former = f'{_kind(item)} "{item.was}"'
         yield Problem(
             item.path,
-            f'Nothing says which devices the {kind} "{item.was}" had: without an allocation file they are taken for '
+            f"Nothing says which devices the {former} had: without an allocation file they are taken for "
             "gone, what was put on them is removed, and those of the new name are made anew.",
             "Put the former names back, write the file with `clusterwright allocate`, then rename.",
         )
+
+
+def _kind(item: Renamed) -> str:
+    """The kind of the renamed entry, as shown to users."""
+    if item.nodes:
+        return "node group"
+    return "tier" if item.tier else "fabric"

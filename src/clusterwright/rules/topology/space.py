@@ -156,11 +156,12 @@ def _switch_units(subject: Subject) -> Mapping[str, int]:
 
 def _units_inside(spec: ClusterSpec, group: NodeGroup) -> dict[str, int]:
     """The height of the devices inside each rack of a group, by node group."""
-    return {
-        other.name: other.inside.count * ceil(other.model.units)
-        for other in spec.node_groups
-        if other.inside is not None and other.inside.nodes == group.name and other.inside.level == RACK
-    }
+    units: dict[str, int] = {}
+    for other in spec.node_groups:
+        inside = other.inside
+        if inside is not None and inside.nodes == group.name and inside.level == RACK:
+            units[other.name] = inside.count * ceil(other.model.units)
+    return units
 
 
 @rule("CW702", Severity.ERROR)

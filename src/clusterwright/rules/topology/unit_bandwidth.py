@@ -14,7 +14,7 @@ from clusterwright.plan.ports import Allocation
 from clusterwright.plan.skeleton import FabricSkeleton, joins
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.attachment import tier_order
-from clusterwright.spec.fabric import Fabric
+from clusterwright.spec.fabric import Fabric, Uplinks
 
 _ROUNDING = 1e-9
 
@@ -257,16 +257,15 @@ def _units(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) 
     members: dict[int, list[int]] = {}
     for number in switches:
         members.setdefault(joined.first_of(number), []).append(number)
-    return [
-        _Unit(
-            name=fabric.seats[unit_members[0]].name + (" with those beside it" if len(unit_members) > 1 else ""),
-            members=tuple(unit_members),
-            uplinks=up.links * len(unit_members),
-            adapters=adapters[unit],
-        )
-        for unit, unit_members in members.items()
-        if adapters[unit]
-    ]
+    with_adapters = [unit for unit in members if adapters[unit]]
+    return [_unit(fabric, members[unit], up, adapters[unit]) for unit in with_adapters]
+
+
+def _unit(fabric: FabricSkeleton, members: Sequence[int], up: Uplinks, adapters: int) -> _Unit:
+    name = fabric.seats[members[0]].name
+    if len(members) > 1:
+        name += " with those beside it"
+    return _Unit(name=name, members=tuple(members), uplinks=up.links * len(members), adapters=adapters)
 
 
 @rule("CW246", Severity.WARNING)

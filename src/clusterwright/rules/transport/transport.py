@@ -85,7 +85,8 @@ def spans(codes: Iterable[int]) -> str:
             runs[-1].append(code)
         else:
             runs.append([code])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    texts = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    return ", ".join(texts)
 
 
 @rule("CW403", Severity.ERROR)
@@ -261,9 +262,13 @@ def hash_of_its_own(subject: Subject) -> Iterator[Problem]:
         if fabric.technology == "infiniband":
             continue
         tiers = hashing_of(fabric, joined)
-        chooses = {tier.tier.role for tier in tiers if tier.chooses or lossless_numbers(fabric)}
-        choosing_pairs = (pair for pair in joined if {tier.role for tier in pair} <= chooses)
-        beside = {tier.role for tier in chain.from_iterable(choosing_pairs)}
+        is_lossless = bool(lossless_numbers(fabric))
+        chooses = {tier.tier.role for tier in tiers if tier.chooses or is_lossless}
+        beside: set[str] = set()
+        for pair in joined:
+            roles = {tier.role for tier in pair}
+            if roles <= chooses:
+                beside |= roles
         for tier in tiers:
             if tier.function is None and tier.tier.role in beside and tier.tier.model.network_os != EXTERNAL:
                 role = tier.tier.role
