@@ -10,7 +10,7 @@ from clusterwright.extras.bringup.rates import SIDE_EFFECTS, CounterLimit, by_sp
 from clusterwright.extras.bringup.steps import AcceptanceLimits
 from clusterwright.extras.bringup.verdict import CheckedReport, Measurement, UnreadableReportError
 from clusterwright.plan.chips import chip_ports, chips_of
-from clusterwright.plan.model import Cable, Plan
+from clusterwright.plan.model import Cable, Device, Plan
 
 TOOL = "ibqueryerrors"
 # infiniband-diags 44: `   GUID 0x2c1a51000000000 port 9: [LinkDownedCounter == 2]`; `port ALL` sums up a switch.
@@ -107,6 +107,16 @@ def _concerns(plan: Plan, place: _Place, group: str) -> bool:
     return any(group in (plan.by_name[name].group, *plan.by_name[name].groups) for name in names)
 
 
+def _cables_by_port(plan: Plan, switch: Device) -> dict[str, Cable]:
+    """The cables of a switch in its own fabric, without those to the management network."""
+    cables: dict[str, Cable] = {}
+    for cable in plan.cables_of[switch.name]:
+        if cable.fabric == switch.fabric:
+            end = cable.a if cable.a.device == switch.name else cable.b
+            cables[end.port] = cable
+    return cables
+
+
 def _every_place(plan: Plan) -> Iterator[tuple[tuple[int, int], _Place]]:
     """The port at each (GUID, port number) of every InfiniBand fabric."""
     technologies = {fabric.name: fabric.technology for fabric in plan.spec.fabrics}
@@ -114,11 +124,7 @@ def _every_place(plan: Plan) -> Iterator[tuple[tuple[int, int], _Place]]:
         if switch.kind != "switch" or switch.guid is None or technologies.get(switch.fabric) != "infiniband":
             continue
         chips = chips_of(plan, switch)
-        cables = {
-            (cable.a if cable.a.device == switch.name else cable.b).port: cable
-            for cable in plan.cables_of[switch.name]
-            if cable.fabric == switch.fabric
-        }
+        cables = _cables_by_port(plan, switch)
         speed = max((cable.speed_gbps for cable in cables.values()), default=0)
         for chip in chips:
             for number in range(chip.ports + 1):
@@ -126,15 +132,14 @@ def _every_place(plan: Plan) -> Iterator[tuple[tuple[int, int], _Place]]:
                     (chip.guid, number),
                     _Place(device=switch.name, label=f"{chip.name} port {number}", cable=None, speed_gbps=speed),
                 )
-        for port, (index, number) in chip_ports(
-            plan.spec.catalogue[switch.model], split=switch.model in plan.split_models
-        ).items():
-            cable = cables.get(port)
-            if cable is not None:
-                place = _Place(
-                    device=switch.name, label=f"{switch.name} {port}", cable=cable, speed_gbps=cable.speed_gbps
-                )
-                yield (chips[index].guid, number), place
+        model, is_split = plan.spec.catalogue[switch.model], switch.model in plan.split_models
+        for port, (index, number) in chip_ports(model, split=is_split).items():
+            if port not in cables:
+                continue
+            cable = cables[port]
+            label = f"{switch.name} {port}"
+            place = _Place(device=switch.name, label=label, cable=cable, speed_gbps=cable.speed_gbps)
+            yield (chips[index].guid, number), place
     for cable in plan.cables:
         if cable.a.guid is not None:
             label = f"{cable.a.device} {cable.a.port}"

@@ -91,15 +91,17 @@ def bandwidth_steps(plan: Plan, unit: BringupUnit, limits: AcceptanceLimits) -> 
                 " with another partner to take another path, and compare the error counters of the cables on the way."
             ),
             thresholds=limits_of,
-            rounds=tuple(
-                tuple((f"{t.server} {t.near.rdma_device}", f"{t.client} {t.far.rdma_device}") for t in wave)
-                for wave in waves
-            ),
+            rounds=tuple(tuple(map(_nic_pair, wave)) for wave in waves),
         )
 
 
 def _count(rounds: Sequence[object]) -> str:
     return "1 round" if len(rounds) == 1 else f"{len(rounds):,} rounds"
+
+
+def _nic_pair(test: Test) -> tuple[str, str]:
+    """The two NICs of a test, as shown to users."""
+    return f"{test.server} {test.near.rdma_device}", f"{test.client} {test.far.rdma_device}"
 
 
 def _slowest(unit: BringupUnit, test: Test) -> int:

@@ -148,10 +148,9 @@ def kernel_routes(twin: Twin, switch: str) -> dict[str, frozenset[str]]:
 
 def _route_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> list[Deviation]:
     name = view.device.name
-    planned_ports = {
-        prefix: frozenset(twin.interfaces[name, port] for port in ports)
-        for prefix, ports in expected.ports[name].items()
-    }
+    planned_ports: dict[str, frozenset[str]] = {}
+    for prefix, ports in expected.ports[name].items():
+        planned_ports[prefix] = frozenset(twin.interfaces[name, port] for port in ports)
     routes = kernel_routes(twin, name)
     problems = []
     missing = [prefix for prefix in planned_ports if prefix not in routes]
@@ -165,7 +164,10 @@ def _route_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) -> l
         prefix = wrong[0]
         gone, more = sorted(planned_ports[prefix] - routes[prefix]), sorted(routes[prefix] - planned_ports[prefix])
         detail = f"{prefix} has {len(routes[prefix])} paths, planned {len(planned_ports[prefix])}"
-        detail += f"; without {_listed(gone)}" * bool(gone) + f"; also {_listed(more)}" * bool(more)
+        if gone:
+            detail += f"; without {_listed(gone)}"
+        if more:
+            detail += f"; also {_listed(more)}"
         problems.append(Deviation(name, f"reaches {len(wrong)} prefixes over other links than planned: {detail}"))
     return problems
 
@@ -183,11 +185,10 @@ def _session_problems(twin: Twin, view: SwitchView, expected: ExpectedRoutes) ->
         return []
     peers = frr.bgp_summary(folder, twin.version)
     planned = {session.remote: session for session in view.sessions}
-    problems = [
-        Deviation(name, f"has a session that is not planned, to {address}")
-        for address, peer in peers.items()
-        if address not in planned and peer["state"] == "Established"
-    ]
+    problems: list[Deviation] = []
+    for address, peer in peers.items():
+        if address not in planned and peer["state"] == "Established":
+            problems.append(Deviation(name, f"has a session that is not planned, to {address}"))
     upward = expected.upward[name]
     everything = len(upward | set(expected.ports[name]))
     for address, session in planned.items():

@@ -30,15 +30,12 @@ def anta_inventory(inventory: Inventory) -> dict[str, Any]:
     """The switches tested by ANTA, each with its name, fabric, role and pod as tags."""
     reached = inventory.reachable_addresses()
     tested = {name for name, system in systems().items() if system.tested_by_anta}
-    hosts = [
-        {
-            "host": reached[device.name],
-            "name": device.name,
-            "tags": [tag for tag in (device.name, device.fabric, device.role, device.pod) if tag],
-        }
-        for device in inventory.device_list
-        if inventory.plan.spec.catalogue[device.model].network_os in tested and device.name in reached
-    ]
+    hosts: list[dict[str, Any]] = []
+    for device in inventory.device_list:
+        network_os = inventory.plan.spec.catalogue[device.model].network_os
+        if network_os in tested and device.name in reached:
+            tags = [tag for tag in (device.name, device.fabric, device.role, device.pod) if tag]
+            hosts.append({"host": reached[device.name], "name": device.name, "tags": tags})
     return {"anta_inventory": {"hosts": hosts}}
 
 

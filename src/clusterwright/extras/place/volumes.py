@@ -51,9 +51,12 @@ def streams(job: Job) -> tuple[Stream, ...]:
         ]
     else:
         all_streams = _from_model(job, job.model)
-    return tuple(
-        stream for stream in all_streams if stream.sent_bytes > 0 and any(job.sizes[axis] > 1 for axis in stream.axes)
-    )
+    return tuple(stream for stream in all_streams if _is_sent(job, stream))
+
+
+def _is_sent(job: Job, stream: Stream) -> bool:
+    """True for a stream with bytes, along an axis with more than one rank."""
+    return stream.sent_bytes > 0 and any(job.sizes[axis] > 1 for axis in stream.axes)
 
 
 def _pipeline(job: Job, one_way_bytes: float) -> Stream:

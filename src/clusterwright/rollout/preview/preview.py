@@ -103,7 +103,10 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
     kept = force.trees if force is not None else {}
     held = {name: digest for name, digest in kept.items() if name in plan.by_name} | dict(change.held)
     trees = trees_of(plan, held, change.wanted, store, change.versions)
-    placed, notes = planned_jobs(before if before is not None else plan) if jobs is None else (tuple(jobs), ())
+    if jobs is None:
+        placed, notes = planned_jobs(before if before is not None else plan)
+    else:
+        placed, notes = tuple(jobs), tuple[str, ...]()
     was = Declaration(before) if before is not None else None
     values = spec_changes(before.spec.document, plan.spec.document) if before is not None else ()
     meaning = tuple(_rotated(trees))
@@ -142,7 +145,7 @@ def preview(change: Change, root: Path, jobs: Sequence[RunningJob] | None = None
 
 def _moves_state_alone(change: Change, before: Plan | None, values: Sequence[SpecChange]) -> bool:
     """Whether only drains start or end, and each changed device takes that while it runs."""
-    if before is None or not values or not all(value.key.startswith("exceptions") for value in values):
+    if before is None or not _are_exceptions_alone(values):
         return False
     if any(effect is not Effect.LIVE for effect in change.effects.values()):
         return False
@@ -161,27 +164,50 @@ def drained_alone(before: Plan | None, after: Plan, values: Sequence[SpecChange]
     A group consists of the upper switches of one tier and pod: they replace each other, and so do the cables to them.
     () for any other change.
     """
-    if before is None or not values or not all(change.key.startswith("exceptions") for change in values):
+    if before is None or not _are_exceptions_alone(values):
         return ()
-    states = {device.name: device.state for device in before.devices}
-    changed = [device for device in after.devices if states.get(device.name) != device.state]
-    drained = tuple(device for device in changed if device.kind == "switch" and device.state == DRAINED)
-    if any(device not in drained and device.state != ACTIVE for device in changed):
+    switches, ports = _newly_drained_switches(before, after), _newly_drained_ports(before, after)
+    if switches is None or ports is None:
         return ()
-    stopped, stopped_before = _stopped_ports(after), _stopped_ports(before)
-    if any(stopped.get(end) != state for end, state in stopped_before.items()):
-        return ()
-    ports = [end for end in stopped if end not in stopped_before]
-    if any(stopped[end] != DRAINED for end in ports):
-        return ()
-    is_away = [device for device in after.devices if device.kind == "switch" and device.state != ACTIVE]
-    away = Counter(_group_of(after, device) for device in is_away)
-    away.update(_group_of(after, _upper_end(after, *end)) for end in stopped)
-    groups = Counter(_group_of(after, device) for device in after.devices)
-    taken = [_group_of(after, device) for device in (*drained, *(_upper_end(after, *end) for end in ports))]
-    if any(not group or groups[group] < 2 or away[group] > 1 for group in taken):
-        return ()
-    return (*(device.name for device in drained), *(" ".join(end) for end in ports))
+    away_switches = [device for device in after.devices if device.kind == "switch" and device.state != ACTIVE]
+    away = Counter(_group_of(after, device) for device in away_switches)
+    away.update(_group_of(after, _upper_end(after, *port)) for port in _stopped_ports(after))
+    group_sizes = Counter(_group_of(after, device) for device in after.devices)
+    drained_groups = [_group_of(after, switch) for switch in switches]
+    drained_groups += [_group_of(after, _upper_end(after, *port)) for port in ports]
+    for group in drained_groups:
+        if not group or group_sizes[group] < 2 or away[group] > 1:
+            return ()
+    return (*(switch.name for switch in switches), *(" ".join(port) for port in ports))
+
+
+def _are_exceptions_alone(values: Sequence[SpecChange]) -> bool:
+    """True for a change of the spec in its exceptions and nowhere else."""
+    return bool(values) and all(value.key.startswith("exceptions") for value in values)
+
+
+def _newly_drained_switches(before: Plan, after: Plan) -> list[Device] | None:
+    """The switches drained by a change; None if it also drains nodes, or takes devices out of service."""
+    former_states = {device.name: device.state for device in before.devices}
+    drained: list[Device] = []
+    for device in after.devices:
+        if device.state in (former_states.get(device.name), ACTIVE):
+            continue
+        if device.kind != "switch" or device.state != DRAINED:
+            return None
+        drained.append(device)
+    return drained
+
+
+def _newly_drained_ports(before: Plan, after: Plan) -> list[tuple[str, str]] | None:
+    """The ports drained by a change; None if it also changes others or takes ports out of service."""
+    states, former_states = _stopped_ports(after), _stopped_ports(before)
+    if not former_states.items() <= states.items():
+        return None
+    ports = [port for port in states if port not in former_states]
+    if any(states[port] != DRAINED for port in ports):
+        return None
+    return ports
 
 
 _Group = tuple[str, ...]

@@ -38,7 +38,7 @@ def _named(service: ClusterService) -> str:
 
 def _drained(after: Plan, host: str, former: ClusterService, now: ClusterService) -> str:
     """Consequences of turning off a drained host; until then it goes on with the service."""
-    remaining_hosts = [name for name in now.hosts if name != host and after.by_name[name].state == ACTIVE]
+    remaining_hosts = _other_active_hosts(after, now, host)
     if not remaining_hosts:
         return f"it goes on while it is up, and no other host stands in. While it is off, {now.loss}"
     is_single = len(remaining_hosts) == 1
@@ -51,8 +51,13 @@ def _drained(after: Plan, host: str, former: ClusterService, now: ClusterService
     return f"while it is off, {and_more(remaining_hosts, _SHOWN)} {verb} alone"
 
 
+def _other_active_hosts(plan: Plan, service: ClusterService, host: str) -> list[str]:
+    """The hosts of a service in service, except for ``host``."""
+    return [name for name in service.hosts if name != host and plan.by_name[name].state == ACTIVE]
+
+
 def _gone(after: Plan, host: str, former: ClusterService) -> str:
-    remaining_hosts = [name for name in former.hosts if name != host and after.by_name[name].state == ACTIVE]
+    remaining_hosts = _other_active_hosts(after, former, host)
     if not remaining_hosts:
         return f"no other host runs it, so {former.loss}"
     return f"it is left to {and_more(remaining_hosts, _SHOWN)}"

@@ -117,7 +117,8 @@ def _exceptions(plan: Plan, device: Device, today: date) -> Iterator[Debt]:
     for item in plan.spec.exceptions:
         if item.state is None or not _is_about(item, device):
             continue
-        where = f"{item.port} " if item.port else f"{item.group} " if item.group else ""
+        target = item.port or item.group
+        where = f"{target} " if target else ""
         until = f" until {item.until}" if item.until else ""
         lapsed = ", which has passed" if item.until and item.until < today else ""
         yield Debt(Kind.EXCEPTION, f"{where}{item.state}{until}{lapsed}: {item.reason}")

@@ -114,7 +114,9 @@ def set_stage(twin: Twin, tree: RenderedTree, declared: DeclaredIsolation) -> St
         host = _host(twin, declared, cable, number)
         edge = _list(lists, HOSTS, cable.b.device, cable.b.port)
         management_list = _list(lists, MANAGEMENT, cable.a.device, cable.a.port)
-        running, booting = (nodes.get((host.name, file)) if host.is_real else None for file in (RUNNING, BOOTING))
+        running = booting = None
+        if host.is_real:
+            running, booting = nodes.get((host.name, RUNNING)), nodes.get((host.name, BOOTING))
         hosts.append(replace(host, running=running, booting=booting, edge=edge, own_list=management_list))
     borders = tuple(_borders(twin, declared, lists))
     twin_lists = tuple(
@@ -209,11 +211,10 @@ def _outside(twin: Twin, declared: DeclaredIsolation) -> Iterator[Member]:
     for zone in declared.zones:
         if zone.on(twin.fabric) and not any(part.fabric == OUTSIDE for part in zone.parts):
             continue
-        first = {
-            part.version: part.addresses.bounds[0]
-            for part in reversed(zone.parts)
-            if part.fabric == OUTSIDE or not zone.on(twin.fabric)
-        }
+        first: dict[int, tuple[int, int]] = {}
+        for part in zone.parts:
+            if part.fabric == OUTSIDE or not zone.on(twin.fabric):
+                first.setdefault(part.version, part.addresses.bounds[0])
         addresses = {version: min(low + _WITHIN, high) for version, (low, high) in first.items()}
         if zone.kind == INTERNET:
             addresses = dict(_INTERNET) | addresses
