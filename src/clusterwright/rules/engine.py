@@ -243,7 +243,7 @@ def _stopped_by_errors(stopped: Mapping[str, Exception], findings: Iterable[Find
 
 
 def _turn(rule: LintRule) -> tuple[bool, bool, str]:
-    """The order of checking rules: first those whose findings stop others."""
+    """Sort key of rules: those that can stop others come first."""
     return not rule.relied_on, not rule.leaves_no_plan, rule.code
 
 

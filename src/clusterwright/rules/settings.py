@@ -69,7 +69,7 @@ def _folders_above(path: Path) -> Iterator[Path]:
 
 
 def _may_see(is_there: Callable[[], bool]) -> bool:
-    """Whether a path exists; False for an inaccessible one, which is reported when the spec is read."""
+    """Whether a path exists; False for an inaccessible one: reading the spec reports it."""
     try:
         return is_there()
     except OSError:

@@ -110,7 +110,7 @@ def _matches(pattern: str, relative: str, name: str) -> bool:
 
 
 def _is_ours(file: Path) -> bool:
-    """True for a spec, a catalogue, an allocation, and an unreadable file, which lint reports."""
+    """True for a spec, a catalogue, an allocation, and an unreadable file: lint reports it."""
     if file.name.endswith(_ALLOCATED) or file.parent.name in _CATALOGUES:
         return True
     if not file.is_file() or obstacle(file) is not None:

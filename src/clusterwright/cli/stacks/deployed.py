@@ -340,7 +340,7 @@ def _tell_differences(changes: list[StackChange]) -> None:
 
 
 def _after(engine: Engine, stack: Stack) -> RecordedStack | None:
-    """The state after the action; None where it cannot be read, which the stack's record reports already."""
+    """The state after the action; None if it cannot be read: the stack's record reports that."""
     try:
         return engine.given(stack)
     except ClusterwrightError:

@@ -24,7 +24,7 @@ _SALT_OF_NONE = "v1:DgHbvP98ERg=:v1:+gZ0prZPSvN6vLOH:pvNOz18aCe49Q8YYVMZB7O/z7hO
 
 
 def salt_of_none(environment: Mapping[str, str]) -> str:
-    """A fixed salt for stacks of the empty passphrase, which protects nothing anyway; "" for any other passphrase.
+    """A fixed salt for stacks with an empty, unprotected passphrase; "" for any other passphrase.
 
     There is none for a state in a service either: it has keys of its own.
     """

@@ -1,4 +1,4 @@
-"""Places of secrets in a tree's lines, for hiding former values, which are secrets too.
+"""Places of secrets in a tree's lines, for hiding former values.
 
 A device repeats its own lines in a comparison: after a rotation they have the former value, which is in no source any
 more. The rest of the line is known.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CableProgress(NamedTuple):
-    """Counts of all cables with an end in a ``rack``, or of a ``pull`` of ``pulls.csv``; ``of`` is which.
+    """Counts of all cables with an end in a rack, or of a row of ``pulls.csv``: ``of`` is "rack" or "pull".
 
     ``unknown`` are cables without an observation, or with an ambiguous one.
     """

@@ -1,4 +1,4 @@
-"""CW304, CW305, CW309: AS numbers, by which BGP distinguishes routers."""
+"""CW304, CW305, CW309: AS numbers of switches."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _published(model: HardwareModel, version: int) -> int | None:
 
 
 def asked_above(model: HardwareModel, version: int) -> int:
-    """The entries above which a switch is reported: the limit of its chip, or 1,000 without a published one."""
+    """The most entries of a switch without a finding: the limit of its chip, or 1,000 without a published one."""
     return _published(model, version) or _ASK_ABOVE
 
 

@@ -90,7 +90,7 @@ def _group_of(subject: Subject) -> Mapping[str, str]:
 
 
 def _unmet(spec: ClusterSpec, needs: Iterable[Need]) -> Iterator[Problem]:
-    """The needs without a flow, each once; without groups entirely cut off, which CW507 reports."""
+    """The needs without a flow, each once. CW507 reports groups that are entirely cut off."""
     entered = {flow.target for flow in spec.flows}
     reported: set[tuple[object, ...]] = set()
     for need in needs:

@@ -16,7 +16,7 @@ _IPV6 = 6
 
 
 @rule("CW570", Severity.ERROR)
-def nobody_to_serve(subject: Subject) -> Iterator[Problem]:
+def unsuitable_boot_server(subject: Subject) -> Iterator[Problem]:
     """A boot server not reachable from a management network, or unsuitable for Kea."""
     spec, section = subject.spec, subject.spec.first_contact
     if section is None:
@@ -50,7 +50,7 @@ def nobody_to_serve(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("CW571", Severity.ERROR)
-def nobody_configures(subject: Subject) -> Iterator[Problem]:
+def configured_without_administrator(subject: Subject) -> Iterator[Problem]:
     """First configurations without a login."""
     section, operators = subject.spec.first_contact, subject.spec.site.operators
     if section is not None and not any(operator.role == "admin" and operator.keys for operator in operators):

@@ -169,7 +169,7 @@ def words_of_slurm(subject: Subject) -> Iterator[Problem]:
 
 @rule("CW359", Severity.ERROR)
 def unknown_groups(subject: Subject) -> Iterator[Problem]:
-    """Partition groups unknown to slurmctld, for which it refuses every job."""
+    """Partition groups unknown to slurmctld: it refuses every job for them."""
     spec = subject.spec
     directory = spec.site.directory
     directory_groups = set(directory.groups) if directory is not None else set()
@@ -201,7 +201,7 @@ def _controller_groups(spec: ClusterSpec, scheduler: Scheduler) -> set[str]:
 
 @rule("CW636", Severity.WARNING)
 def check_that_slurm_ends(subject: Subject) -> Iterator[Problem]:
-    """Node checks slower than the limit of Slurm's HealthCheckProgram, which runs all of them at once."""
+    """Node checks that together exceed the time limit of Slurm's HealthCheckProgram."""
     spec = subject.spec
     image_names: set[str | None] = set()
     for scheduler in spec.schedulers:

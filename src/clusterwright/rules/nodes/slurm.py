@@ -33,7 +33,7 @@ def releases_that_do_not_go_together(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("CW638", Severity.WARNING)
-def releases_that_nobody_compared(subject: Subject) -> Iterator[Problem]:
+def uncompared_releases(subject: Subject) -> Iterator[Problem]:
     """Daemons of one Slurm on several distributions, one with an unknown release."""
     for scheduler in subject.spec.schedulers:
         if scheduler.slurm is None:

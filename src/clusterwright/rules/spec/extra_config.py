@@ -185,7 +185,7 @@ def _misplaced_global(word: str, *, is_indented: bool) -> str | None:
 
 
 def _is_script(words: list[str]) -> bool:
-    """True for ``action bash`` alone, which begins a script; with a command behind it, it is a single line."""
+    """True for ``action bash`` alone: it begins a script. With a command behind it, it is a single line."""
     return len(words) == 2 and _means(words[0], "action") and _means(words[1], "bash")
 
 

@@ -1,4 +1,4 @@
-"""CW567 and CW568: expired exceptions and operators, which previews and `status` report as well.
+"""CW567 and CW568: expired exceptions and operators.
 
 Nothing ends by itself: the rendered files never depend on the clock.
 """

@@ -1,4 +1,4 @@
-"""CW196: unsorted lists in which order has no meaning; every change of them is harder to review."""
+"""CW196: unsorted lists without a meaningful order; changes of them are harder to review."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def unstated_origins(subject: Subject) -> Iterator[Problem]:
 
 
 def unstated_of(file: FilePath) -> tuple[Finding, ...]:
-    """The findings in a catalogue file; none in an unreadable one, which lint reports."""
+    """The findings in a catalogue file; none in an unreadable one: lint reports it."""
     try:
         return tuple(findings_of(read_document(file)))
     except SpecError:

@@ -130,7 +130,7 @@ def _attached_speed(attach: Attach, group: NodeGroup) -> AttachedSpeed | None:
 
 
 def _has_speed(fabric: Fabric, tier: Tier, side: Side, speed_gbps: int) -> bool:
-    """Whether a port has the speed; True too for a wrong model, block or mode, which other rules report."""
+    """Whether a port has the speed; True too for a wrong model, block or mode: other rules report them."""
     if fabric.technology not in tier.model.technology:
         return True
     blocks = _blocks_of(tier.model, side)

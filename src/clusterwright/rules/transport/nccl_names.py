@@ -95,7 +95,7 @@ def _needed_variables(nccl: NcclProfile, fabric: Fabric) -> Iterator[_NeededVari
 
 
 def _known(nccl: NcclProfile) -> frozenset[str] | None:
-    """The variables of the profile's releases together; None without a table, which CW420 reports."""
+    """The variables of the profile's releases together; None without a table: CW420 reports it."""
     tables = [known_names("nccl", nccl.version)]
     if nccl.pytorch is not None:
         tables.append(known_names("torch", nccl.pytorch))

@@ -50,7 +50,7 @@ def levels(subject: Subject) -> Iterator[Problem]:
 
 
 def _all_have_levels(fabric: Fabric) -> bool:
-    """False for a fabric with a class of DSCPs instead, which CW301 reports."""
+    """False for a fabric with a class of DSCPs instead: CW301 reports it."""
     return all(item.service_level is not None for item in fabric.classes)
 
 

@@ -184,7 +184,7 @@ class Loading:
 
 
 def _for_model(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of the REST interface by the names of the model; without ends of cables, which are separate objects."""
+    """Fields of the REST interface by the names of the model, without ends of cables: these are separate objects."""
     fields = {name: value for name, value in plain.items() if "termination" not in name}
     return {
         name.removesuffix("_id"): value
