@@ -135,9 +135,9 @@ class FilterBound:
 
     def _targets(self, zone: Zone, peer: Zone, fabric: Fabric, version: int) -> int:
         """Number of the peer's prefixes met by a zone over a fabric."""
-        wanted = meeting_fabrics(self.spec, zone, peer, fabric)
-        outside = [network for network in peer.prefixes if network.version == version] if "" in wanted else []
-        within = (skeleton.fabric for skeleton in self.skeleton.fabrics if skeleton.fabric.name in wanted)
+        meeting = meeting_fabrics(self.spec, zone, peer, fabric)
+        outside = [network for network in peer.prefixes if network.version == version] if "" in meeting else []
+        within = (skeleton.fabric for skeleton in self.skeleton.fabrics if skeleton.fabric.name in meeting)
         return len(collapse(outside)) + sum(self._prefixes(peer, shared, version) for shared in within)
 
     def _prefixes(self, zone: Zone, fabric: Fabric, version: int) -> int:

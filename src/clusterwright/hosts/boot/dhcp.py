@@ -24,7 +24,7 @@ from clusterwright.text.json_lines import dump_lines
 
 LEASE_S = 3600
 # Kea cannot listen at an IPv6 address before duplicate detection has ended (RFC 4862), nor at one of a port that is
-# down. It starts all the same and never opens the socket by itself, so it is told to try again for an hour.
+# down. It starts without the socket and never opens it by itself, so it is configured to try again for an hour.
 _RETRIES, _RETRY_MS = 720, 5000
 # Client system architecture (RFC 4578, RFC 5970; IANA "Processor Architecture Types"): x64 UEFI, by TFTP and by HTTP.
 _UEFI = "0x0007"
@@ -79,7 +79,7 @@ def server_settings(
     """
     interfaces = [name for name, _ in nics]
     if version == 6:
-        # Over IPv6 Kea hears its own links alone, unless it is told the address that relays send to.
+        # Over IPv6 Kea listens on its own links alone, unless the address that relays send to is configured.
         interfaces = [f"{name}/{address}" for name, address in nics]
     settings: dict[str, Any] = {
         "interfaces-config": {"interfaces": interfaces},

@@ -93,7 +93,7 @@ def kubelet_file(image: Image | None) -> str:
 
 @per_plan
 def _objects(plan: Plan, scheduler: Scheduler) -> bytes:
-    """A topology and a flavour for each node group: groups may have levels of their own, and jobs ask for a flavour."""
+    """A topology and a flavour for each node group: groups may have different levels, and jobs request a flavour."""
     views = []
     if scheduler.kueue is not None:
         views = [_view(plan, scheduler, scheduler.kueue, group) for group in scheduler.nodes]

@@ -26,8 +26,8 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
     """The interfaces' devices, their kernel module, and LNet's networks over them."""
     interfaces = _interfaces(plan, kind)
     for interface in interfaces:
-        made = template("node/ipoib.netdev.j2").render(interface=interface)
-        yield f"{FOLDER}/10-{interface.name}.netdev", made.encode(), 0o644
+        netdev = template("node/ipoib.netdev.j2").render(interface=interface)
+        yield f"{FOLDER}/10-{interface.name}.netdev", netdev.encode(), 0o644
     if interfaces:
         yield MODULES, template("node/modules.conf.j2").render(modules=["ib_ipoib"]).encode(), 0o644
     if networks := lnet_networks(plan.spec, kind.node_group, interfaces):

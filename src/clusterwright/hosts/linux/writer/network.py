@@ -137,8 +137,8 @@ def shared(plan: Plan, kind: NodeKind) -> Iterator[SharedFile]:
                 link = template("node/nic.link.j2").render(interface=port.interface, pci=port.pci, mtu=mtu)
                 yield f"{FOLDER}/10-{port.interface}.link", link.encode(), 0o644
         if nic.bond is not None:
-            made = template("node/bond.netdev.j2").render(bond=nic.bond, mtu=mtu)
-            yield f"{FOLDER}/10-{nic.interface}.netdev", made.encode(), 0o644
+            netdev = template("node/bond.netdev.j2").render(bond=nic.bond, mtu=mtu)
+            yield f"{FOLDER}/10-{nic.interface}.netdev", netdev.encode(), 0o644
         if not nic.version:
             carried = [ipoib.name for ipoib in ipoib_of(plan.spec, kind.node_group, (nic.interface,))]
             text = template("node/infiniband.network.j2").render(interface=nic.interface, carries=carried)
