@@ -214,4 +214,4 @@ def test_a_tree_without_its_spec_is_judged_by_its_text(plan: Plan) -> None:
     verdict(plan)
     result = ENCRYPTION.run(tree_of("lab", _plans[id(plan)]))
     assert result.is_proven
-    assert "which links must be encrypted" in result.notes[0]
+    assert "not checked without a spec: the links to encrypt" in result.notes[0]
