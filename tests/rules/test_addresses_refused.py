@@ -82,9 +82,12 @@ MISTAKES = [
     Mistake(
         "CW305",
         ROCE,
-        tier("frontend", "role: ssw, asn: {base: 65535}"),
+        tier("frontend", "role: ssw, asn: {base: 65000001}"),
         "fabrics[frontend].tiers[ssw].asn.base",
-        "65535",
+        "65000001",
+    ),
+    Mistake(
+        "CW322", "lab-nvue", fabric("frontend", "mtu: 9217"), "fabrics[frontend].mtu", "NVUE has an MTU of 552 to 9216"
     ),
     Mistake(
         "CW306",

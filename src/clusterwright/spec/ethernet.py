@@ -12,6 +12,20 @@ from typing import Any
 from clusterwright.spec.text.document import Path
 
 MD5, AO = "md5", "tcp-ao"
+_LAST_ASN = (1 << 32) - 2
+_RESERVED_ASNS = {
+    0: "it is reserved (RFC 7607)",
+    23456: "it stands for numbers of four bytes before routers of two (RFC 6793)",
+    65535: "it is reserved (RFC 7300)",
+    _LAST_ASN + 1: "it is reserved (RFC 7300)",
+}
+
+
+def asn_fault(asn: int) -> str:
+    """The reason against an AS number of a router; "" without one."""
+    if asn in _RESERVED_ASNS:
+        return _RESERVED_ASNS[asn]
+    return "" if 0 < asn <= _LAST_ASN else f"the last number is {_LAST_ASN} (RFC 6793, RFC 7300)"
 
 
 @dataclass(frozen=True, slots=True)

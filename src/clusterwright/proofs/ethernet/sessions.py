@@ -23,7 +23,7 @@ from clusterwright.proofs.ethernet.network import (
 from clusterwright.proofs.ethernet.port_lists import list_faults
 from clusterwright.proofs.session_authentication import authentication_fault
 from clusterwright.proofs.tree import RenderedTree
-from clusterwright.spec.ethernet import SessionAuthentication
+from clusterwright.spec.ethernet import SessionAuthentication, asn_fault
 from clusterwright.spec.hardware.systems import systems
 from clusterwright.switches.readers import READERS
 
@@ -60,6 +60,7 @@ def _run(tree: RenderedTree) -> Verdict:
     counterexamples += (example(tree, *fault) for fault in _wrong_as_numbers(network, owners))
     for fabric in network.fabrics:
         counterexamples += (example(tree, *fault) for fault in _of_fabric(fabric, sessions))
+        counterexamples += (example(tree, *fault) for fault in _as_number_faults(fabric, owners))
         counterexamples += (example(tree, *fault) for fault in _unlike_spec(tree, fabric))
         counterexamples += list_faults(tree, fabric)
     cases = Cases("sessions or addresses", sum(map(len, sessions.values())) + len(owners))
@@ -212,6 +213,20 @@ def _missing_sessions(fabric: RoutedFabric, sessions: _Sessions) -> Iterator[tup
             neighbour = f"{fabric.routers[far].device} {far_port.name}, {shown(far_port.address)}"
             message = f"{port.name} is cabled to {neighbour}, without a session"
             yield router.device, router.bgp_file, (), message
+
+
+def _as_number_faults(fabric: RoutedFabric, owners: Mapping[bytes, _Owner]) -> Iterator[tuple[str, str, Mark, str]]:
+    """Impossible AS numbers of routers, and of neighbours outside the fabric."""
+    for router in fabric.routers:
+        if not router.sessions:
+            continue
+        if reason := asn_fault(router.asn):
+            yield router.device, router.bgp_file, router.asn_mark, f"AS {router.asn} is no router's: {reason}"
+        for session in router.sessions:
+            reason = asn_fault(session.remote_as)
+            if reason and session.peer not in owners:
+                message = f"{shown(session.peer)}, a neighbour outside, cannot be AS {session.remote_as}: {reason}"
+                yield router.device, router.bgp_file, session.as_mark, message
 
 
 def _identity_faults(fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:

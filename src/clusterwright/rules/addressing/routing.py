@@ -1,14 +1,15 @@
-"""CW304, CW305, CW309: AS numbers of switches."""
+"""CW304, CW305, CW309, CW362, CW363: AS numbers of switches and of borders' neighbours."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from clusterwright.finding import Severity
 from clusterwright.plan.placing import as_numbers
 from clusterwright.plan.skeleton import FabricSkeleton, count_seats
 from clusterwright.rules.rule import Problem, Subject, rule
+from clusterwright.spec.ethernet import asn_fault
 
 # RFC 6996: numbers for private use.
 PRIVATE_ASNS = ((64512, 65534), (4200000000, 4294967294))
@@ -78,3 +79,53 @@ def shared_asn(subject: Subject) -> Iterator[Problem]:
                     f"{most} {tier.role} switches share one AS number and drop the routes to each other's nodes.",
                     "Use `per: switch`." if depth in with_nodes else "Use `per: group` or `per: switch`.",
                 )
+
+
+@rule("CW362", Severity.ERROR)
+def impossible_asn(subject: Subject) -> Iterator[Problem]:
+    """AS numbers beyond 32 bits, and reserved ones, of tiers and borders."""
+    for skeleton in subject.skeleton.fabrics:
+        for depth, numbers in _asns_by_tier(skeleton).items():
+            tier = skeleton.fabric.tiers[depth]
+            for asn in sorted(numbers):
+                reason = asn_fault(asn)
+                if reason and tier.asn:
+                    message = f"A switch of {tier.role} would be AS {asn}: {reason}."
+                    yield Problem((*tier.asn.path, "base"), message, "Move the base.")
+                    break
+    for border in subject.spec.borders:
+        reason = asn_fault(border.asn)
+        if reason:
+            message = f"The neighbour of border {border.name} cannot be AS {border.asn}: {reason}."
+            yield Problem((*border.path, "asn"), message, "Write the neighbour's number.")
+
+
+@rule("CW363", Severity.ERROR)
+def asn_on_both_sides(subject: Subject) -> Iterator[Problem]:
+    """Borders to a neighbour with the AS number of a switch in the same fabric."""
+    fabric_of: dict[str, tuple[str, Mapping[int, str]]] = {}
+    for skeleton in subject.skeleton.fabrics:
+        names_by_asn: dict[int, str] = {}
+        for seat, asn in zip(skeleton.seats, as_numbers(skeleton), strict=True):
+            if asn is not None:
+                names_by_asn.setdefault(asn, seat.name)
+        fabric_of.update((seat.name, (skeleton.fabric.name, names_by_asn)) for seat in skeleton.seats)
+    for border in subject.spec.borders:
+        if border.device not in fabric_of:
+            continue  # CW534
+        fabric, switch_by_asn = fabric_of[border.device]
+        if border.asn in switch_by_asn:
+            switch = switch_by_asn[border.asn]
+            yield Problem(
+                (*border.path, "asn"),
+                f"AS {border.asn} is {switch}'s in {fabric}: the two refuse each other's routes.",
+                "Write the neighbour's number, or move the base of the tier.",
+            )
+
+
+def _asns_by_tier(skeleton: FabricSkeleton) -> dict[int, set[int]]:
+    asns_by_tier: dict[int, set[int]] = {}
+    for seat, asn in zip(skeleton.seats, as_numbers(skeleton), strict=True):
+        if asn is not None:
+            asns_by_tier.setdefault(seat.tier, set()).add(asn)
+    return asns_by_tier

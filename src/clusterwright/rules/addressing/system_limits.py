@@ -23,18 +23,31 @@ def _run_by(tiers: Iterable[Tier]) -> tuple[System, ...]:
 @rule("CW322", Severity.ERROR)
 def beyond_limits(subject: Subject) -> Iterator[Problem]:
     """Values of fabrics outside the limits of a switch system."""
-    spec = subject.spec
-    for fabric in spec.fabrics:
-        if not any(entry.priority is not None for entry in fabric.classes):
-            continue
+    for fabric in subject.spec.fabrics:
         for system in _run_by(fabric.tiers):
-            most, value = system.limits.pfc_detection_ms, fabric.pfc_watchdog.detection_ms
-            if most is not None and value > most:
-                yield Problem(
-                    (*fabric.path, "pfc_watchdog", "detection_ms"),
-                    f"{system.title}'s PFC watchdog finds a stuck queue within {most} ms, not {value}.",
-                    f"Write {most} or less.",
-                )
+            yield from _mtu_beyond(fabric, system)
+            yield from _detection_beyond(fabric, system)
+
+
+def _mtu_beyond(fabric: Fabric, system: System) -> Iterator[Problem]:
+    if system.limits.mtu is None:
+        return
+    least, most = system.limits.mtu
+    if not least <= fabric.mtu <= most:
+        message = f"A port of {system.title} has an MTU of {least} to {most}, not {fabric.mtu}."
+        yield Problem((*fabric.path, "mtu"), message, "Write a number between them.")
+
+
+def _detection_beyond(fabric: Fabric, system: System) -> Iterator[Problem]:
+    if not any(entry.priority is not None for entry in fabric.classes):
+        return
+    most, value = system.limits.pfc_detection_ms, fabric.pfc_watchdog.detection_ms
+    if most is not None and value > most:
+        yield Problem(
+            (*fabric.path, "pfc_watchdog", "detection_ms"),
+            f"{system.title}'s PFC watchdog finds a stuck queue within {most} ms, not {value}.",
+            f"Write {most} or less.",
+        )
 
 
 @rule("CW334", Severity.ERROR)

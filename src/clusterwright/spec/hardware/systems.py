@@ -145,7 +145,10 @@ class UnheardKey:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of a system on values of a spec, None without one; ``snmp_user`` are the least and most letters."""
+    """Bounds of a system on values of a spec, None without one.
+
+    ``snmp_user`` are the least and most letters, ``mtu`` the least and most bytes of a port's packets.
+    """
 
     operator_keys: int | None
     dns_servers: int | None
@@ -155,6 +158,7 @@ class Limits:
     pfc_looks: PfcLooks | None
     lossless_classes: int | None
     aaa_servers: int | None
+    mtu: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)

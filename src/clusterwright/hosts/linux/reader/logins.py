@@ -14,6 +14,11 @@ KEYS = "etc/ssh/authorized_keys.d/"
 PASSWORDS = "etc/clusterwright/passwords"
 _CENTRAL, _RADIUS = "etc/pam.d/sshd", "etc/pam_radius.conf"
 _ADMINS = "netadmin"
+ADMIN_GROUPS = frozenset({_ADMINS, "admin", "docker", "lxd", "root", "sudo", "wheel"})
+"""Groups whose members can become root: by a rule of sudo, or by a program that runs as root for them.
+
+An account has the group of its own name, if that exists (sysusers.d(5)).
+"""
 _CLOSED = ("*", "!")  # no hash begins with these: shadow(5)
 _USER = re.compile(r"^(?P<kind>[um]) (?P<name>\S+)(?: (?P<group>\S+)?)?.*$", re.M)
 _SNMP = re.compile(r"^(?:createUser|r[ow]user) (?P<name>\S+).*$", re.M)
@@ -41,7 +46,8 @@ LOGIN_FOLDERS = ("etc/sysusers.d/", "etc/ssh/", "etc/sudoers.d/", "etc/sudoers",
 
 def _accounts(path: str, text: str) -> Iterator[Login]:
     for match in _USER.finditer(text):
-        yield Login(match.start(), match["name"], is_admin=match["kind"] == "m")
+        is_admin = match["kind"] == "m" or match["name"] in ADMIN_GROUPS
+        yield Login(match.start(), match["name"], is_admin=is_admin)
 
 
 def _keys(path: str, text: str) -> Iterator[Login]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from clusterwright.facts.unread import Unread
 from clusterwright.hosts.linux.reader.authorized_keys import key_of_line
-from clusterwright.hosts.linux.reader.logins import unread_login_file
+from clusterwright.hosts.linux.reader.logins import ADMIN_GROUPS, unread_login_file
 
 ACCOUNTS = "etc/sysusers.d/90-clusterwright.conf"
 SSHD = "etc/ssh/sshd_config.d/10-clusterwright.conf"
@@ -54,7 +54,7 @@ def read_accounts(text: str) -> Mapping[str, NodeAccount]:
         user, member = _USER.match(line), _MEMBER.match(line)
         if user is not None:
             name = user["name"]
-            accounts[name] = NodeAccount(name=name, uid=int(user["uid"]), groups=frozenset(), line=number)
+            accounts[name] = NodeAccount(name=name, uid=int(user["uid"]), groups=ADMIN_GROUPS & {name}, line=number)
         elif member is not None and member["name"] in accounts:
             account = accounts[member["name"]]
             accounts[account.name] = replace(account, groups=account.groups | {member["group"]})
