@@ -249,5 +249,5 @@ def test_a_lost_partition_of_a_plane_ends_connections() -> None:
     before, after = b"training=0x0001 : 0x1=full, 0x2=full;\n", b"training=0x0001 : 0x1=full;\n"
     (lost,) = on_node(path, before, after)
     (given,) = on_node(path, after, before)
-    assert "ends" in lost.does
-    assert "ends" not in given.does
+    assert "connections in these partitions end" in lost.does
+    assert "end" not in given.does

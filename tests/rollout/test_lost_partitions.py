@@ -68,4 +68,4 @@ def test_a_partition_that_is_taken_away_and_carries_no_data_ends_what_it_carries
 def test_the_file_of_partitions_says_who_loses(was: str, will: str, ends: bool) -> None:
     (found,) = on_node(FILE, was.encode(), will.encode())
     assert found.effect is Effect.LIVE
-    assert ("what is connected in these partitions ends" in found.does) is ends
+    assert ("connections in these partitions end" in found.does) is ends
