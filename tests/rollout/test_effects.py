@@ -102,20 +102,27 @@ def test_another_image_is_a_reboot_and_another_limit_of_the_node_check_is_none()
     ("spec", "device", "path", "old", "new", "does"),
     [
         ("lab-roce", "ctsw-p00-00", "mnt/flash/startup-config", "qos map dscp", "qos map dscp 9", "classified"),
-        ("lab-roce", "ctsw-p00-00", "mnt/flash/startup-config", "description to rtsw", "description to x", "named"),
-        ("lab-roce", "rtsw-p00r00", "etc/coop/agent.conf", '"description": "', '"description": "x', "named"),
+        (
+            "lab-roce",
+            "ctsw-p00-00",
+            "mnt/flash/startup-config",
+            "description to rtsw",
+            "description to x",
+            "description",
+        ),
+        ("lab-roce", "rtsw-p00r00", "etc/coop/agent.conf", '"description": "', '"description": "x', "description"),
         (
             "lab-roce",
             "ctsw-p00-00",
             "mnt/flash/startup-config",
             "ip address 10.99.",
             "ip address 10.98.",
-            "is reached by",
+            "over which the switch is reached",
         ),
         ("lab-ib", "gpu-s00r00n0", "etc/opensm/root_guids.conf", "0x", "0x1", "opensm restarts"),
         ("lab-ib", "gpu-s00r00n0", "etc/opensm/opensm.conf", "ftree", "updn", "opensm restarts"),
-        ("lab-ib", "gpu-s00r00n0", "etc/opensm/opensm.conf", "sweep_interval", "sweep_interval 1", "by a HUP"),
-        ("lab-roce", "svc-v00n0", "etc/slurm/slurm.conf", "State=UNKNOWN", "State=DRAIN", "drains nodes"),
+        ("lab-ib", "gpu-s00r00n0", "etc/opensm/opensm.conf", "sweep_interval", "sweep_interval 1", "after a HUP"),
+        ("lab-roce", "svc-v00n0", "etc/slurm/slurm.conf", "State=UNKNOWN", "State=DRAIN", "drains and resumes nodes"),
     ],
 )
 def test_what_restarts_nobody_is_live_and_says_what_it_does(
