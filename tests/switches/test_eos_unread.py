@@ -40,15 +40,29 @@ def test_an_edit_is_told_as_line_by_line(device: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "twice"),
+    ("device", "first", "second"),
     [
-        ("   neighbor fd", True),  # BGP's lines count one by one
-        ("   description ", False),  # the last one of an interface's holds
+        ("ctsw-p00-00", "   description {}", "   description to nobody"),
+        ("ctsw-p00-00", "   mtu {}", "   mtu 1500"),
+        ("ctsw-p00-00", "   ipv6 address {}", "   ipv6 address fd00::99/127"),
+        ("ctsw-p00-00", "   service-profile {}", "   service-profile other"),
+        ("ctsw-p00-00", "   neighbor fd{}", "   neighbor fd{}"),
+        ("ctsw-p00-00", "   router-id {}", "   router-id 192.0.2.1"),
+        ("ctsw-p00-00", "   maximum-paths {}", "   maximum-paths 1 ecmp 1"),
+        ("ctsw-p00-00", "      bandwidth percent {}", "      bandwidth percent 1"),
+        ("ctsw-p00-00", "ip load-sharing arad {}", "ip load-sharing arad 2"),
+        ("mgmt-00", "   switchport access vlan {}", "   switchport access vlan 4000"),
+        ("ctsw-p00-00", "   no switchport", "   switchport"),
+        ("ctsw-p00-00", "      shutdown", "      no shutdown"),  # of eAPI in the default VRF
     ],
 )
-def test_a_line_that_varies_and_stands_twice(before: str, twice: bool) -> None:
-    text = text_of("lab-roce", "ctsw-p00-00", EOS)
-    line = next(line for line in text.split("\n") if line.startswith(before))
-    doubled = text.replace(f"\n{line}\n", f"\n{line}\n{line}\n", 1)
-    assert [unread_part.text.rpartition(" / ")[2] for unread_part in unread(doubled)] == [line.strip()] * twice
+def test_a_setting_that_is_made_twice_is_unread(device: str, first: str, second: str) -> None:
+    """EOS keeps the last of two lines; readers may take the first."""
+    text = text_of("lab-roce", device, EOS)
+    begins = first.partition("{")[0]
+    line = next(line for line in text.split("\n") if line.startswith(begins))
+    other = line if "{}" in second else second
+    doubled = text.replace(f"\n{line}\n", f"\n{line}\n{other}\n", 1)
+    assert doubled != text
+    assert [place.text.rpartition(" / ")[2] for place in unread(doubled)] == [other.strip()]
     assert unread(doubled) == line_by_line(doubled)

@@ -2,58 +2,55 @@
 
 Each section has its patterns, line by line without the section's own indentation: deeper lines keep three spaces for
 each further level. A shortened word, or one in capitals, matches none of these.
+
+In ``READ``, capturing groups tell lines of one pattern apart: of two lines with equal groups in one section, or at the
+margin, EOS keeps the last. A reader may keep the first, so such a pair counts as unread.
 """
 
 from __future__ import annotations
 
 # Addresses, prefixes, names and secrets are judged by the readers that take them; here they are any word.
-_GROUP = r"neighbor [^\s:.]+"
-_NEIGHBOUR = r"neighbor [^\s%]+"  # an address of one link (fe80::1%Et1) is read by none
+_GROUP = r"neighbor ([^\s:.]+)"
+NEIGHBOUR = r"neighbor ([^\s%]+)"  # an address of one link (fe80::1%Et1) is read by none
 QOS = r"""
 qos trust dscp
 priority-flow-control on
-priority-flow-control priority [0-7] no-drop
+priority-flow-control priority ([0-7]) no-drop
 priority-flow-control pause watchdog
-(?:uc-)?tx-queue \d+
-   no priority
-   priority strict
+((?:uc-)?tx-queue \d+)
+   (?:no priority|priority strict)
    bandwidth percent \d+
    random-detect ecn minimum-threshold \d+ \w+ maximum-threshold \d+ \w+(?: max-mark-probability \d+)?
    random-detect ecn count
 """
-_PORT = r"""
+ADDRESS = r"ip(?:v6)? address [0-9a-f.:]+/\d+"  # readers know one of an interface
+_PORT = rf"""
 description .*
 (?:no )?shutdown
 mtu \d+
-ip address [0-9.]+/\d+
-ipv6 address [0-9a-f:]+/\d+
+{ADDRESS}
 ipv6 enable
 ipv6 nd managed-config-flag
-ipv6 dhcp relay destination \S+ source-address \S+
-ip helper-address \S+ source-interface Vlan\d+
+ipv6 dhcp relay destination (\S+) source-address \S+
+ip helper-address (\S+) source-interface Vlan\d+
 vrf MGMT
-ip access-group \S+ (?:in|out)
-ipv6 access-group \S+ (?:in|out)
+(ip|ipv6) access-group \S+ (in|out)
 """
 _SERVICE = r"""
 (?:no )?shutdown
-vrf MGMT
-   no shutdown
-vrf default
-   shutdown
+vrf (MGMT|default)
+   (?:no )?shutdown
 """
 
 READ: tuple[tuple[str, str], ...] = (
     # of what a router is made: ports, sessions, policies, classes, hashing
     (
-        r"interface Ethernet\d+(?:/\d+)*",
+        r"interface (Ethernet\d+(?:/\d+)*)",
         _PORT
         + r"""
-speed (?:forced )?\d+g(?:-\d)?
-speed (?:forced )?\d+full
+speed (?:forced )?\d+(?:g(?:-\d)?|full)
 error-correction encoding (?:reed-solomon|fire-code)
-no switchport
-switchport
+(?:no )?switchport
 switchport mode access
 switchport access vlan \d+
 mac security profile \S+
@@ -63,25 +60,24 @@ lacp timer (?:fast|normal)
 """,
     ),
     (
-        r"interface Port-Channel\d+",
+        r"interface (Port-Channel\d+)",
         _PORT
         + r"""
-no switchport
-switchport
+(?:no )?switchport
 switchport mode access
 switchport access vlan \d+
 service-profile \S+
 """,
     ),
-    (r"interface (?:Loopback\d+|Vlan\d+|Management\d+(?:/\d+)?)", _PORT),
-    (r"ip routing|ipv6 unicast-routing|no ip routing vrf MGMT|vrf instance MGMT", ""),
-    (r"ip route (?:vrf MGMT )?[0-9.]+/\d+ (?:[0-9.]+|Null0)", ""),
-    (r"ipv6 route (?:vrf MGMT )?[0-9a-f:]+/\d+ (?:[0-9a-f:]+|Null0)", ""),
-    (r"ip community-list [^\s]+ permit \d+:\d+", ""),
-    (r"ip prefix-list \S+", r"seq \d+ (?:permit|deny) [0-9.]+/\d+(?: (?:eq|ge|le) \d+){0,2}"),
-    (r"ipv6 prefix-list \S+", r"seq \d+ (?:permit|deny) [0-9a-f:]+/\d+(?: (?:eq|ge|le) \d+){0,2}"),
+    (r"interface (Loopback\d+|Vlan\d+|Management\d+(?:/\d+)?)", _PORT),
+    (r"(ip routing|ipv6 unicast-routing|no ip routing vrf MGMT|vrf instance MGMT)", ""),
+    (r"ip route ((?:vrf MGMT )?[0-9.]+/\d+ (?:[0-9.]+|Null0))", ""),
+    (r"ipv6 route ((?:vrf MGMT )?[0-9a-f:]+/\d+ (?:[0-9a-f:]+|Null0))", ""),
+    (r"ip community-list ([^\s]+ permit \d+:\d+)", ""),
+    (r"ip prefix-list (\S+)", r"seq (\d+) (?:permit|deny) [0-9.]+/\d+(?: (?:eq|ge|le) \d+){0,2}"),
+    (r"ipv6 prefix-list (\S+)", r"seq (\d+) (?:permit|deny) [0-9a-f:]+/\d+(?: (?:eq|ge|le) \d+){0,2}"),
     (
-        r"route-map \S+ (?:permit|deny) \d+",
+        r"route-map (\S+) (?:permit|deny) (\d+)",
         r"""
 description .*
 match ip(?:v6)? address prefix-list \S+
@@ -94,44 +90,49 @@ set community (?:none|\d+:\d+(?: \d+:\d+)*(?: additive| delete)?)
         rf"""
 router-id [0-9.]+
 maximum-paths \d+ ecmp \d+
-graceful-restart(?: restart-time \d+)?
+graceful-restart
+graceful-restart restart-time \d+
 {_GROUP} peer group
-{_NEIGHBOUR} peer group \S+
-{_NEIGHBOUR} remote-as \d+
-{_NEIGHBOUR} route-map \S+ (?:in|out)
-{_NEIGHBOUR} shutdown
-{_NEIGHBOUR} timers \d+ \d+
-{_NEIGHBOUR} bfd
-{_NEIGHBOUR} password (?:[07] <secret [^>]+>|shared-secret profile \S+ algorithm \S+)
-{_NEIGHBOUR} maximum-routes \d+(?: warning-limit \d+(?: percent)?)?(?: warning-only)?
-address-family ipv[46]
-   {_NEIGHBOUR} activate
-   network [0-9a-f.:]+/\d+
+{NEIGHBOUR} peer group \S+
+{NEIGHBOUR} remote-as \d+
+{NEIGHBOUR} route-map \S+ (in|out)
+{NEIGHBOUR} shutdown
+{NEIGHBOUR} timers \d+ \d+
+{NEIGHBOUR} bfd
+{NEIGHBOUR} password (?:[07] <secret [^>]+>|shared-secret profile \S+ algorithm \S+)
+{NEIGHBOUR} maximum-routes \d+(?: warning-limit \d+(?: percent)?)?(?: warning-only)?
+address-family (ipv[46])
+   {NEIGHBOUR} activate
+   network ([0-9a-f.:]+/\d+)
 """,
     ),
     (
         r"load-balance policies",
         r"""
-load-balance sand profile \S+
-   fields udp dst-port \d+
+load-balance sand profile (\S+)
+   fields udp dst-port (\d+)
       payload bytes \d+-\d+
 """,
     ),
-    (r"port-channel load-balance sand profile \S+|ip load-sharing (?:arad|fm6000|petraA|sand|trident) \S+", ""),
-    (r"qos map dscp \d+(?: \d+)* to traffic-class [0-7]|qos map traffic-class [0-7] to (?:uc-)?tx-queue [0-7]", ""),
-    (r"qos profile \S+", QOS),
-    (r"priority-flow-control pause watchdog default (?:timeout|recovery-time|polling-interval) [\d.]+", ""),
+    (r"port-channel load-balance sand profile \S+", ""),
+    (r"ip load-sharing (?:arad|fm6000|petraA|sand|trident) \S+", ""),
+    (r"qos map (dscp \d+(?: \d+)* to traffic-class [0-7]|traffic-class [0-7] to (?:uc-)?tx-queue [0-7])", ""),
+    (r"qos profile (\S+)", QOS),
+    (r"priority-flow-control pause watchdog default (timeout|recovery-time|polling-interval) [\d.]+", ""),
     (r"priority-flow-control pause watchdog action (?:drop|notify-only)", ""),
     # of what isolation is made: lists of ports and of services, and who may log in
     (
-        r"(?:ip|ipv6) access-list (?:standard )?\S+",
-        r"(?:counters|statistics) per-entry|\d+ (?:permit|deny) .*|\d+ remark(?: .*)?",
+        r"(ip|ipv6) access-list (?:standard )?(\S+)",
+        r"""
+(?:counters|statistics) per-entry
+(\d+) (?:(?:permit|deny) .*|remark(?: .*)?)
+""",
     ),
     (
         r"management ssh",
         r"""
 authentication protocol public-key(?: keyboard-interactive)?
-ip(?:v6)? access-group \S+ vrf MGMT in
+(ip|ipv6) access-group \S+ vrf MGMT in
 """
         + _SERVICE,
     ),
@@ -140,14 +141,14 @@ ip(?:v6)? access-group \S+ vrf MGMT in
         r"""
 protocol https
 no protocol http
-   ip(?:v6)? access-group \S+
+   (ip|ipv6) access-group \S+
 """
         + _SERVICE,
     ),
     (
         r"management api gnmi",
         r"""
-transport grpc \S+
+transport grpc (\S+)
    ssl profile \S+
    port \d+
    vrf MGMT
@@ -156,19 +157,20 @@ transport grpc \S+
 provider eos-native
 """,
     ),
-    (r"snmp-server ipv[46] access-list \S+ vrf MGMT|(?:no )?snmp-server vrf (?:MGMT|default)", ""),
-    (r"username \S+ privilege \d+ role \S+ (?:nopassword|secret \S+ .+)", ""),
-    (r"username \S+ (?:ssh-key|sshkey) .*", ""),
-    (r"username \S+ ssh-key secondary .*", ""),
+    (r"snmp-server (ipv[46]) access-list \S+ vrf MGMT", ""),
+    (r"(?:no )?snmp-server vrf (MGMT|default)", ""),
+    (r"username (\S+) privilege \d+ role \S+ (?:nopassword|secret \S+ .+)", ""),
+    (r"username (\S+ ssh-key secondary) .*", ""),
+    (r"username (\S+) (?:ssh-key|sshkey) .*", ""),
     (r"no aaa root", ""),
-    (r"aaa (?:authentication login|authorization (?:exec|commands all)) default (?:group \S+ )?local", ""),
+    (r"aaa (authentication login|authorization (?:exec|commands all)) default (?:group \S+ )?local", ""),
     # of what encryption and authentication are made
     (
         r"mac security",
         r"""
-profile \S+
+profile (\S+)
    cipher \S+
-   key [0-9a-f]+ 7 \S.*
+   key ([0-9a-f]+) 7 \S.*
    mka session rekey-period \d+
    traffic unprotected (?:drop|allow.*)
 """,
@@ -176,12 +178,12 @@ profile \S+
     (
         r"management security",
         r"""
-session shared-secret profile \S+
-   secret \d+ 7 \S.* receive-lifetime infinite transmit-lifetime infinite
-ssl profile \S+
+session shared-secret profile (\S+)
+   secret (\d+) 7 \S.* receive-lifetime infinite transmit-lifetime infinite
+ssl profile (\S+)
    tls versions 1\.2 1\.3
    certificate \S+ key \S+
-   trust certificate \S+
+   trust certificate (\S+)
 """,
     ),
 )
@@ -242,7 +244,7 @@ IDLE: tuple[tuple[str, str, str], ...] = (
         r"router bgp \d+",
         rf"""
 no bgp default ipv4-unicast
-{_NEIGHBOUR} description .*
+{NEIGHBOUR} description .*
 bgp log-neighbor-changes
 """,
         _USUAL,

@@ -39,9 +39,10 @@ _ICMP_OF = {
 _LONGEST = {"ip": 32, "ipv6": 128}
 _STEP = 10  # EOS numbers entries that have no number by tens
 
+_ICMP_NAMES = "|".join(sorted(_ICMP_OF["icmp"] | _ICMP_OF["icmpv6"]))
 _OTHER_FORMS = re.compile(
-    r"[ \t\r]$|\bpeer-group\b|^   (?:permit|deny|remark) | (?:eq|range) [a-z]| any [a-z]|(?:permit|deny) [^\n]*host "
-    rf"|(?:router bgp|remote-as) \d+\.\d+|{OTHER_IPV6_FORM}",
+    r"[ \t\r]$|\bpeer-group\b|^   (?:permit|deny|remark) | (?:eq|range) [a-z]|(?:permit|deny) [^\n]*host "
+    rf"| any (?:{_ICMP_NAMES})$|(?:router bgp|remote-as) \d+\.\d+|{OTHER_IPV6_FORM}",
     re.M,
 )
 _LIST = re.compile(r"(ip|ipv6) access-list (standard (?=\S))?\S+")

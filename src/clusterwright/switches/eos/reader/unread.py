@@ -6,57 +6,75 @@ import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from itertools import chain
+from typing import NamedTuple
 
 from clusterwright.facts.unread import BETWEEN, Unread
-from clusterwright.switches.eos.reader.known_lines import CLAIMS, IDLE, QOS, READ
+from clusterwright.switches.eos.reader.known_lines import ADDRESS, CLAIMS, IDLE, NEIGHBOUR, QOS, READ
 from clusterwright.switches.eos.reader.sections import PATH, EosSection, has_strays, sections_of
 
 _LEVEL = "   "
+_EMPTY = frozenset(("", "   !", "      !"))
 _MOST = 1 << 12  # lines remembered of each kind of section
-# Of these a section has one each: readers take the first, EOS the last.
-_ONE = re.compile(
-    r" +(?:router-id|maximum-paths|graceful-restart restart-time|match (?:ip|community)|set community"
-    r"|bandwidth percent|random-detect ecn minimum-threshold)(?=v6| )"
-)
-# A line that takes another one of its section back: readers look for one of the two, for EOS the last one counts.
-_TOGGLE = re.compile(r"   (?:no )?(shutdown|switchport)")
-_COUNTED = ("match ", "router-id")  # of sections without subsections, of which each line counts
-_QUEUE = re.compile(r"   (?:uc-)?tx-queue \d+")
 _PROFILE = f"{_LEVEL}service-profile "
 _PORT = "interface Ethernet"
 # Patterns of lines that differ from switch to switch, and of which none says more than that it stands there.
 _VARYING = frozenset(
     (
         "description .*",
-        r"ip address [0-9.]+/\d+",
-        r"ipv6 address [0-9a-f:]+/\d+",
-        r"neighbor [^\s%]+ peer group \S+",
-        r"neighbor [^\s%]+ remote-as \d+",
-        r"neighbor [^\s%]+ description .*",
+        ADDRESS,
+        rf"{NEIGHBOUR} peer group \S+",
+        rf"{NEIGHBOUR} remote-as \d+",
+        rf"{NEIGHBOUR} description .*",
     )
 )
 
 
-class _LineKind:
-    """Sections with equal meaning of their lines; ``known`` are their lines already found accounted for."""
+class _SectionPatterns(NamedTuple):
+    """Sections with a first line, and the lines below it; ``is_setting`` if each line makes a setting."""
 
-    def __init__(self, patterns: Collection[str], *, is_counted: bool) -> None:
-        self.known = {"", "   !", "      !"}
-        self.is_counted = is_counted
-        self._lines = re.compile("|".join(f"(?:{_LEVEL}(?:{pattern}))" for pattern in patterns) or "(?!)")
-        varying = "|".join(sorted(_VARYING.intersection(patterns)))
+    begins: re.Pattern[str]
+    patterns: tuple[str, ...]
+    is_setting: bool
+
+
+class _EosSetting(NamedTuple):
+    """The setting that a line makes: of two lines of a section that make the same one, EOS keeps the last."""
+
+    pattern: str
+    groups: tuple[str | None, ...]
+
+
+class _LineKind:
+    """Sections with equal meaning of their lines.
+
+    A line with one of the patterns ``settings`` makes a setting; one with another of ``patterns`` has no effect.
+    """
+
+    def __init__(self, patterns: Collection[str], settings: Collection[str]) -> None:
+        self._patterns = {pattern: re.compile(f"{_LEVEL}{pattern}") for pattern in patterns}
+        self._settings = frozenset(settings)
+        self._setting_by_line: dict[str, _EosSetting | None] = {}
+        varying = "|".join(map(_without_groups, sorted(_VARYING.intersection(patterns))))
         # it begins with the end of the line before: a search for a fixed text is much faster than one for beginnings
         self._varying = re.compile(rf"\n{_LEVEL}({varying})(?=\n)" if varying else "(?!)()")
         self._bodies: set[tuple[bool, str]] = set()
 
     def accounts_for(self, line: str) -> bool:
-        if line in self.known:
-            return True
-        if self._lines.fullmatch(line) is None:
-            return False
-        if len(self.known) < _MOST and _TOGGLE.fullmatch(line) is None:
-            self.known.add(line)
-        return True
+        """Whether a pattern has the line."""
+        return line in self._setting_by_line or self._match(line) is not None
+
+    def setting(self, line: str) -> _EosSetting | None:
+        """The setting of an accounted line; None for one without effect."""
+        if line in self._setting_by_line:
+            return self._setting_by_line[line]
+        match = self._match(line)
+        if match is None:
+            return None
+        pattern = match.re.pattern.removeprefix(_LEVEL)
+        setting = _EosSetting(pattern=pattern, groups=match.groups()) if pattern in self._settings else None
+        if len(self._setting_by_line) < _MOST:
+            self._setting_by_line[line] = setting
+        return setting
 
     def takes_in(self, section: EosSection) -> bool:
         """Whether all lines below a first line are accounted for.
@@ -64,7 +82,8 @@ class _LineKind:
         Of sections with different names and addresses alone, one is checked line by line.
         """
         parts = self._varying.split(f"\n{section.body}\n")
-        if self.is_counted and len(set(parts[1::2])) < len(parts) // 2:
+        varying_lines = parts[1::2]
+        if len(set(map(_varying_setting, varying_lines))) < len(varying_lines):
             return False
         common = "".join(parts[::2])
         remainder = section.header.startswith(_PORT), common
@@ -74,6 +93,23 @@ class _LineKind:
             if len(self._bodies) < _MOST:
                 self._bodies.add(remainder)
         return True
+
+    def _match(self, line: str) -> re.Match[str] | None:
+        matches = (pattern.fullmatch(line) for pattern in self._patterns.values())
+        return next(filter(None, matches), None)
+
+
+def _without_groups(pattern: str) -> str:
+    """The pattern with groups that capture nothing."""
+    return re.sub(r"\((?!\?)", "(?:", pattern)
+
+
+def _varying_setting(line: str) -> str:
+    """A setting's name, of a line with one of the varying patterns."""
+    if line.startswith("ip"):
+        return "address"
+    before_description, description, _ = line.partition("description ")
+    return before_description if description else line.rpartition(" ")[0]
 
 
 def unread(text: str) -> tuple[Unread, ...]:
@@ -108,49 +144,55 @@ def _is_read(text: str) -> bool:
     """Whether every line is surely accounted for: most files have nothing to tell of."""
     if has_strays(text):
         return False
-    headers: set[str] = set()
+    settings: set[_EosSetting | str] = set()
     for section in sections_of(text):
         kind, is_known = _kind_of(section.header)
-        if not is_known or section.header in headers or (section.body and not kind.takes_in(section)):
+        setting = _margin_setting(section.header)
+        if not is_known or setting in settings or (section.body and not kind.takes_in(section)):
             return False
-        headers.add(section.header)
+        settings.add(setting)
     return True
 
 
 def _unread(lines: list[str]) -> Iterator[tuple[int, str, str]]:
     """Number, the line of the margin above, and the line itself; "" above at the margin or without one."""
-    kind, header, queue = _NOWHERE, "", ""
-    headers: set[str] = set()
-    seen: set[str] = set()
+    kind, header = _NOWHERE, ""
+    margin_settings: set[_EosSetting | str] = set()
+    made: set[tuple[tuple[str, ...], _EosSetting]] = set()
+    parents: list[str] = []
     for index, line in enumerate(lines):
-        if line in kind.known and not kind.is_counted:
-            continue
         if line[:1] == "!":
             kind, header = _NOWHERE, ""
         elif line[:1] not in (" ", "\t", ""):
             kind, is_known = _kind_of(line)
-            if not is_known or line in headers:
+            setting = _margin_setting(line)
+            if not is_known or setting in margin_settings:
                 yield index + 1, "", line
-            headers.add(line)
-            header, queue, seen = line, "", set()
-        elif not kind.accounts_for(line):
-            if line.strip() and not (_OWN_QOS.accounts_for(line) and _has_no_profile(lines, index, header)):
+            margin_settings.add(setting)
+            header, made, parents = line, set(), []
+        elif line not in _EMPTY and line.strip():
+            line_kind = _kind_within(kind, line, lines, index, header)
+            if line_kind is None:
                 yield index + 1, header, line
-        else:
-            queue = line if _QUEUE.fullmatch(line) else queue
-            once = _once(line, queue, is_counted=kind.is_counted)
-            if once in seen:
+                continue
+            depth = (len(line) - len(line.lstrip())) // len(_LEVEL) - 1
+            parents[depth:] = [line]
+            line_setting = line_kind.setting(line)
+            if line_setting is None:
+                continue
+            place = tuple(parents[:depth]), line_setting
+            if place in made:
                 yield index + 1, header, line
-            seen.add(once or f"{index}")
+            made.add(place)
 
 
-def _once(line: str, queue: str, *, is_counted: bool) -> str:
-    """A section's setting that may occur once, "" for other lines; ``queue`` is its queue."""
-    if (toggle := _TOGGLE.fullmatch(line)) is not None:
-        return toggle[1]
-    if (one := _ONE.match(line)) is not None:
-        return f"{queue}{one[0]}"
-    return line if is_counted and line.strip(" !") and not line.startswith(_LEVEL * 2) else ""
+def _kind_within(kind: _LineKind, line: str, lines: list[str], index: int, header: str) -> _LineKind | None:
+    """The section's kind, or that of an interface's own classes; None if neither accounts for the line."""
+    if kind.accounts_for(line):
+        return kind
+    if _OWN_QOS.accounts_for(line) and _has_no_profile(lines, index, header):
+        return _OWN_QOS
+    return None
 
 
 def _has_no_profile(lines: list[str], index: int, header: str) -> bool:
@@ -168,15 +210,25 @@ def _has_no_profile(lines: list[str], index: int, header: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def _kind_of(header: str) -> tuple[_LineKind, bool]:
     """The patterns for a section's lines, and whether its first line is accounted for."""
-    kinds = tuple(number for number, (begins, _) in enumerate(_TABLE) if begins.fullmatch(header))
-    return _kind(kinds), bool(kinds)
+    entries = tuple(number for number, entry in enumerate(_TABLE) if entry.begins.fullmatch(header))
+    return _kind(entries), bool(entries)
 
 
 @lru_cache(maxsize=1024)
 def _kind(entries: tuple[int, ...]) -> _LineKind:
-    patterns = list(chain.from_iterable(_TABLE[number][1] for number in entries))
-    is_counted = any(pattern.startswith((_LEVEL, *_COUNTED)) for pattern in patterns)
-    return _LineKind(patterns, is_counted=is_counted)
+    patterns = list(chain.from_iterable(_TABLE[number].patterns for number in entries))
+    settings = list(chain.from_iterable(_TABLE[number].patterns for number in entries if _TABLE[number].is_setting))
+    return _LineKind(patterns, settings)
+
+
+@lru_cache(maxsize=1 << 16)
+def _margin_setting(header: str) -> _EosSetting | str:
+    """The setting that a line at the margin makes: the line itself if it has no effect or is unknown."""
+    for entry in _TABLE:
+        match = entry.begins.fullmatch(header)
+        if match is not None and entry.is_setting:
+            return _EosSetting(pattern=entry.begins.pattern, groups=match.groups())
+    return header
 
 
 @lru_cache(maxsize=1024)
@@ -188,8 +240,9 @@ def _patterns(lines: str) -> tuple[str, ...]:
     return tuple(line for line in lines.split("\n") if line)
 
 
-_TABLE = tuple(
-    (re.compile(begins), _patterns(lines)) for begins, lines in (*READ, *((b, lines) for b, lines, _ in IDLE))
+_TABLE = (
+    *(_SectionPatterns(re.compile(begins), _patterns(lines), is_setting=True) for begins, lines in READ),
+    *(_SectionPatterns(re.compile(begins), _patterns(lines), is_setting=False) for begins, lines, _ in IDLE),
 )
-_NOWHERE = _LineKind((), is_counted=False)
-_OWN_QOS = _LineKind(_patterns(QOS), is_counted=False)
+_NOWHERE = _LineKind((), ())
+_OWN_QOS = _LineKind(_patterns(QOS), _patterns(QOS))
