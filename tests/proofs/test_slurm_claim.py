@@ -17,9 +17,9 @@ from clusterwright.hosts.slurm.reader import (
     GRES_CONF,
     SLURM_CONF,
     SLURMD_DEFAULTS,
-    TOPOLOGY_CONF,
     names_of,
 )
+from clusterwright.hosts.slurm.topology_reader import TOPOLOGY_CONF, TOPOLOGY_YAML
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import Declaration
@@ -113,6 +113,11 @@ def test_units_of_a_slurm_with_accounts_and_a_key_are_known(tmp_path: Path) -> N
         (GRES_CONF, None, "the file is missing"),
         (TOPOLOGY_CONF, changed("gpu-p00r00n[0-1]", "gpu-p00r00n[0-0]"), "at no leaf"),
         (TOPOLOGY_CONF, changed("gpu-p00r00n[0-1]", "gpu-p00r0[0-1]n[0-1]"), "is at two leaves"),
+        (TOPOLOGY_YAML, changed("gpu-p00r00n[0-1]", "gpu-p00r00n[0-0]"), "at no leaf"),
+        (TOPOLOGY_YAML, changed("gpu-p00r00n[0-1]", "gpu-p00r0[0-1]n[0-1]"), "is at two leaves"),
+        (TOPOLOGY_YAML, changed("topology: tree", "topology: flat"), "the topology flat has no leaves"),
+        (TOPOLOGY_YAML, lambda text: text + "- topology: other\n  flat: true\n", "2 topologies"),
+        (TOPOLOGY_YAML, lambda text: text + "  - [\n", "while parsing"),
     ],
 )
 def test_what_another_line_does_is_told_with_its_file(path: str, edit: Edit | None, message: str) -> None:
@@ -135,6 +140,27 @@ def test_a_leaf_of_two_racks_is_told() -> None:
 
     result = verdict(CONTROLLER, TOPOLOGY_CONF, mixed)
     assert any("is at the leaf" in str(example) for example in result.counterexamples)
+
+
+def test_the_two_files_of_the_topology_say_the_same() -> None:
+    """Slurm 25.05 and later read topology.yaml in place of topology.conf; without a spec too they have to agree."""
+
+    def mixed(text: str) -> str:
+        text = text.replace("gpu-p00r00n[0-1]", "gpu-p00r0[0-1]n0", 1)
+        return text.replace("gpu-p00r01n[0-1]", "gpu-p00r0[0-1]n1", 1)
+
+    result = verdict(CONTROLLER, TOPOLOGY_YAML, mixed, declared=False)
+    assert any("the release of Slurm decides" in str(example) for example in result.counterexamples)
+    assert verdict(CONTROLLER, TOPOLOGY_YAML, None, declared=False).is_proven, "releases before 25.05 read none"
+
+
+def test_devices_of_no_node_are_those_of_all() -> None:
+    """gres.conf(5): without NodeName a line is about every node that reads the file."""
+    for_all = changed(
+        "NodeName=gpu-p[00-01]r[00-01]n[0-1] Name=gpu Type=nvidia_h100_80gb_hbm3 File=/dev/nvidia[0-3]",
+        "Name=gpu Type=nvidia_h100_80gb_hbm3 File=/dev/nvidia[0-3]",
+    )
+    assert verdict(CONTROLLER, GRES_CONF, for_all).is_proven
 
 
 def test_slurmd_asks_the_controllers() -> None:

@@ -10,7 +10,6 @@ from itertools import product
 
 SLURM_CONF = "etc/slurm/slurm.conf"
 GRES_CONF = "etc/slurm/gres.conf"
-TOPOLOGY_CONF = "etc/slurm/topology.conf"
 CGROUP_CONF = "etc/slurm/cgroup.conf"
 SLURMD_DEFAULTS = "etc/default/slurmd"
 MOST_NAMES = 1 << 20

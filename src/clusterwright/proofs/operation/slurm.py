@@ -8,7 +8,7 @@ leaves the claim not proven.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from clusterwright.and_more import and_more
@@ -17,11 +17,17 @@ from clusterwright.hosts.slurm.reader import (
     GRES_CONF,
     SLURM_CONF,
     SLURMD_DEFAULTS,
-    TOPOLOGY_CONF,
     SlurmLine,
     names_of,
     read_lines,
     read_servers,
+)
+from clusterwright.hosts.slurm.topology_reader import (
+    TOPOLOGY_CONF,
+    TOPOLOGY_YAML,
+    SlurmLeaf,
+    leaves_of_conf,
+    leaves_of_yaml,
 )
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.operation.declared_slurm import DeclaredNode, DeclaredSlurm
@@ -33,7 +39,8 @@ Fault = tuple[str, int, str]
 _SHOWN = 3
 _GONE = ("down", "drain", "fail", "future", "power_down", "planned")
 _TEMPLATE = "default"
-_FILES = (SLURM_CONF, GRES_CONF, TOPOLOGY_CONF, CGROUP_CONF)
+_REQUIRED = (SLURM_CONF, GRES_CONF, TOPOLOGY_CONF, CGROUP_CONF)
+_FILES = (*_REQUIRED, TOPOLOGY_YAML)
 # Settings by file that keep jobs apart and off unfit nodes: the value, and the effect of another one.
 _GUARDS = {
     SLURM_CONF: {
@@ -58,18 +65,22 @@ class _Configuration:
     queues: dict[str, tuple[SlurmLine, frozenset[str]]] = field(default_factory=dict)
     controllers: dict[str, tuple[int, str]] = field(default_factory=dict)
     gpu_files: dict[str, list[str]] = field(default_factory=dict)
-    leaves: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """Leaf switch or block of each node."""
+    topologies: dict[str, dict[str, SlurmLeaf]] = field(default_factory=dict)
+    """Leaf switch or block of each node, by file: Slurm 25.05 and later read topology.yaml alone if it exists."""
     settings: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
     """Line and value of the last occurrence by file and key, which is the one used by Slurm."""
     faults: list[Fault] = field(default_factory=list)
 
     def names(self, path: str, line: SlurmLine, key: str) -> tuple[str, ...]:
         """Names listed in a value; an unreadable one is recorded as a fault."""
+        return self.names_in(path, line.number, line.value(key))
+
+    def names_in(self, path: str, number: int, expression: str) -> tuple[str, ...]:
+        """Names of an expression; an unreadable one is recorded as a fault on its line."""
         try:
-            return names_of(line.value(key))
+            return names_of(expression)
         except ValueError as error:
-            self.faults.append((path, line.number, str(error)))
+            self.faults.append((path, number, str(error)))
             return ()
 
 
@@ -88,7 +99,7 @@ def _check(tree: RenderedTree) -> Verdict:
         declared = by_controller.get(device)
         reading = checked.get(texts)
         if reading is None or reading[1] is not declared:  # controllers of one Slurm have the same files
-            configuration = _read(*texts)
+            configuration = _read(dict(zip(_FILES, texts, strict=True)))
             faults = [*configuration.faults, *_faults(configuration, texts)]
             if tree.declaration is not None:
                 faults += _faults_of_spec(configuration, declared)
@@ -103,24 +114,38 @@ def _check(tree: RenderedTree) -> Verdict:
     return Verdict(facts, tuple(counterexamples), Cases("nodes of Slurm", len(nodes)))
 
 
-def _read(conf: str | None, gres: str | None, topology: str | None, cgroup: str | None) -> _Configuration:
+def _read(texts: Mapping[str, str | None]) -> _Configuration:
+    """The contents of a controller's files, by path."""
     configuration = _Configuration()
-    for path, text in ((SLURM_CONF, conf), (CGROUP_CONF, cgroup)):
-        for line in read_lines(text or ""):
+    for path in (SLURM_CONF, CGROUP_CONF):
+        for line in read_lines(texts[path] or ""):
             for key, value in line.words.items():
                 configuration.settings[path, key] = line.number, value
-    for line in read_lines(conf or ""):
+    for line in read_lines(texts[SLURM_CONF] or ""):
         _read_line(configuration, line)
-    for line in read_lines(gres or ""):
+    for line in read_lines(texts[GRES_CONF] or ""):
         _read_devices(configuration, line)
-    for line in read_lines(topology or ""):
-        leaf = line.value("switchname") or line.value("blockname")
-        if line.value("nodes"):
-            for name in configuration.names(TOPOLOGY_CONF, line, "nodes"):
-                if name in configuration.leaves:
-                    configuration.faults.append((TOPOLOGY_CONF, line.number, f"{name} is at two leaves"))
-                configuration.leaves[name] = (line.number, leaf)
+    for path, leaves_of in ((TOPOLOGY_CONF, leaves_of_conf), (TOPOLOGY_YAML, leaves_of_yaml)):
+        text = texts[path]
+        if text is not None:
+            _read_topology(configuration, path, leaves_of, text)
     return configuration
+
+
+def _read_topology(
+    configuration: _Configuration, path: str, leaves_of: Callable[[str], Iterator[SlurmLeaf]], text: str
+) -> None:
+    """Add the leaves in one of the two files of the topology."""
+    leaf_by_node: dict[str, SlurmLeaf] = {}
+    configuration.topologies[path] = leaf_by_node
+    try:
+        for leaf in leaves_of(text):
+            for name in configuration.names_in(path, leaf.line, leaf.nodes):
+                if name in leaf_by_node:
+                    configuration.faults.append((path, leaf.line, f"{name} is at two leaves"))
+                leaf_by_node[name] = leaf
+    except ValueError as error:
+        configuration.faults.append((path, 0, str(error)))
 
 
 def _read_line(configuration: _Configuration, line: SlurmLine) -> None:
@@ -147,14 +172,15 @@ def _read_devices(configuration: _Configuration, line: SlurmLine) -> None:
     if line.value("name") != "gpu":
         return
     files = configuration.names(GRES_CONF, line, "file")
-    for name in configuration.names(GRES_CONF, line, "nodename"):
+    is_of_all = "nodename" not in line.words  # gres.conf(5): of every node that reads the file
+    for name in configuration.nodes if is_of_all else configuration.names(GRES_CONF, line, "nodename"):
         configuration.gpu_files.setdefault(name, []).extend(files)
 
 
 def _faults(configuration: _Configuration, texts: tuple[str | None, ...]) -> Iterator[Fault]:
     """Contradictions within the files, without regard to the spec."""
     for path, text in zip(_FILES, texts, strict=True):
-        if text is None:
+        if text is None and path in _REQUIRED:
             yield path, 0, "the file is missing"
     yield from _guard_faults(configuration)
     if _TEMPLATE in {name.lower() for name in (*configuration.nodes, *configuration.queues)}:
@@ -164,9 +190,20 @@ def _faults(configuration: _Configuration, texts: tuple[str | None, ...]) -> Ite
         if unknown:
             yield SLURM_CONF, line.number, f"{name} has {and_more(unknown, _SHOWN)}, which no line defines"
     yield from _device_faults(configuration)
-    homeless = [name for name in configuration.nodes if name not in configuration.leaves]
-    if homeless and configuration.leaves:
-        yield TOPOLOGY_CONF, 0, f"{and_more(homeless, _SHOWN)} at no leaf: no job reaches them"
+    for path, leaf_by_node in configuration.topologies.items():
+        nodes_without_leaf = [name for name in configuration.nodes if name not in leaf_by_node]
+        if nodes_without_leaf and leaf_by_node:
+            yield path, 0, f"{and_more(nodes_without_leaf, _SHOWN)} at no leaf: no job reaches them"
+    yield from _contradictions(configuration)
+
+
+def _contradictions(configuration: _Configuration) -> Iterator[Fault]:
+    """Nodes that topology.yaml groups otherwise than topology.conf: the release decides which of the two counts."""
+    leaf_by_node = configuration.topologies.get(TOPOLOGY_YAML, {})
+    group_by_node = {name: leaf.name for name, leaf in configuration.topologies.get(TOPOLOGY_CONF, {}).items()}
+    for name, leaf, group in _misplaced(leaf_by_node, group_by_node):
+        message = f"{name} is at the leaf {leaf.name}, and at {group} in topology.conf: the release of Slurm decides"
+        yield TOPOLOGY_YAML, leaf.line, message
 
 
 def _guard_faults(configuration: _Configuration) -> Iterator[Fault]:
@@ -289,18 +326,30 @@ def _queue_faults(configuration: _Configuration, declared: DeclaredSlurm) -> Ite
 
 
 def _leaf_faults(configuration: _Configuration, declared: DeclaredSlurm) -> Iterator[Fault]:
-    """Nodes with the same planned group and different leaves, or the same leaf and different groups.
+    """Nodes at another leaf than the plan's."""
+    group_by_node = {name: node.leaf for name, node in declared.nodes.items()}
+    for path, leaf_by_node in configuration.topologies.items():
+        for name, leaf, group in _misplaced(leaf_by_node, group_by_node):
+            yield path, leaf.line, f"{name} of {group or 'the cluster'} is at the leaf {leaf.name}"
+
+
+def _misplaced(
+    leaf_by_node: Mapping[str, SlurmLeaf], group_by_node: Mapping[str, str]
+) -> Iterator[tuple[str, SlurmLeaf, str]]:
+    """Nodes with the same group and different leaves, or the same leaf and different groups.
 
     Names of leaves are free.
     """
     leaf_of_group: dict[str, str] = {}
     group_of_leaf: dict[str, str] = {}
-    for name, node in declared.nodes.items():
-        if name not in configuration.leaves:
+    for name, group in group_by_node.items():
+        leaf = leaf_by_node.get(name)
+        if leaf is None:
             continue
-        number, leaf = configuration.leaves[name]
-        if leaf_of_group.setdefault(node.leaf, leaf) != leaf or group_of_leaf.setdefault(leaf, node.leaf) != node.leaf:
-            yield TOPOLOGY_CONF, number, f"{name} of {node.leaf or 'the cluster'} is at the leaf {leaf}"
+        has_other_leaf = leaf_of_group.setdefault(group, leaf.name) != leaf.name
+        has_other_group = group_of_leaf.setdefault(leaf.name, group) != group
+        if has_other_leaf or has_other_group:
+            yield name, leaf, group
 
 
 def _worker_faults(tree: RenderedTree, slurm: DeclaredSlurm) -> Iterator[Counterexample]:
