@@ -8,12 +8,14 @@ an unreadable rule, since a rule without one of its fields would match more.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from clusterwright.facts.router import is_address
 
-_NUMBER = re.compile(r"[0-9]{1,10}")
+# Without leading zeros: two keys would be one number to SONiC's programs, which take either of them.
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
+_ACTION = re.compile(r"permit|deny")
 _NUMBERS = """
 BGP_GLOBALS gr_restart_time holdtime keepalive local_asn
 BGP_GLOBALS_AF max_ebgp_paths
@@ -39,20 +41,31 @@ _OTHERS: Mapping[tuple[str, str], re.Pattern[str]] = {
     ("CABLE_LENGTH", "*"): re.compile(r"[0-9]{1,4}m"),
     ("PORT_QOS_MAP", "pfc_enable"): re.compile(r"(?:[0-7](?:,[0-7])*)?"),
     ("PORT_QOS_MAP", "pfcwd_sw_enable"): re.compile(r"(?:[0-7](?:,[0-7])*)?"),
+    # FRR refuses any other word, and has no rule then
+    ("PREFIX", "action"): _ACTION,
+    ("ROUTE_MAP", "route_operation"): _ACTION,
 }
+# A rule without its field permits (bgpd.conf.db.pref_list.j2), or is none (bgpd.conf.db.route_map.j2).
+_REQUIRED = {"PREFIX": "action", "ROUTE_MAP": "route_operation"}
 _ADDRESSES = frozenset({("BGP_NEIGHBOR", "local_addr"), ("BGP_PEER_GROUP", "local_addr")})
 _LISTS = frozenset({"community_member", "route_map_in", "route_map_out", "set_community_inline"})
+# Each of several policies replaces the one before it (bgpd.conf.db.nbr_af.j2).
+_SINGLE = frozenset({"route_map_in", "route_map_out"})
 _ANY = "*"
 _PREFIX = r"(?P<address>[0-9A-Fa-f.:]+)/[0-9]{1,3}"
 _NAME = r"[^|]+"
+_PORT = r"[^|,]+"
+_SEQUENCE = r"(?P<number>[1-9][0-9]{0,9})"
+_MOST_SEQUENCES = {"PREFIX": 4_294_967_295, "ROUTE_MAP": 65_535}  # of FRR's prefix lists and route maps
 # Keys of rows, and the place of an address in them.
 _KEYS: Mapping[str, re.Pattern[str]] = {
     **dict.fromkeys(("INTERFACE", "LOOPBACK_INTERFACE", "VLAN_INTERFACE"), re.compile(rf"{_NAME}(?:\|{_PREFIX})?")),
-    "BGP_GLOBALS_AF_NETWORK": re.compile(rf"{_NAME}\|{_NAME}\|{_PREFIX}"),
+    "BGP_GLOBALS_AF_NETWORK": re.compile(rf"{_NAME}\|ipv(?P<version>[46])_unicast\|{_PREFIX}"),
     "STATIC_ROUTE": re.compile(rf"(?:{_NAME}\|)?{_PREFIX}"),
-    "PREFIX": re.compile(rf"{_NAME}\|[0-9]+\|{_PREFIX}\|(?:exact|[0-9]+\.\.[0-9]+)"),
-    "ROUTE_MAP": re.compile(rf"{_NAME}\|[0-9]+"),
-    **dict.fromkeys(("BUFFER_PG", "BUFFER_QUEUE", "QUEUE"), re.compile(rf"{_NAME}\|[0-9]+")),
+    "PREFIX": re.compile(rf"{_NAME}\|{_SEQUENCE}\|{_PREFIX}\|(?:exact|[0-9]+\.\.[0-9]+)"),
+    "ROUTE_MAP": re.compile(rf"{_NAME}\|{_SEQUENCE}"),
+    "PORT_QOS_MAP": re.compile(_PORT),
+    **dict.fromkeys(("BUFFER_PG", "BUFFER_QUEUE", "QUEUE"), re.compile(rf"{_PORT}\|[0-9]+")),
 }
 _LONGEST = {4: 32, 6: 128}
 
@@ -74,13 +87,28 @@ def unfit(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
         if not isinstance(rows, dict):
             yield (table,)
             continue
+        ambiguous = _sharing_a_number(rows) if table == "PREFIX" else frozenset()
         for key, row in rows.items():
-            if not isinstance(row, dict) or not _fits_key(table, key):
+            is_readable = isinstance(row, dict) and _fits_key(table, key) and key not in ambiguous
+            if not is_readable or (table in _REQUIRED and _REQUIRED[table] not in row):
                 yield table, key
                 continue
             for field, value in row.items():
                 if not _fits(table, field, value):
                     yield table, key, field
+
+
+def _sharing_a_number(rows: Iterable[str]) -> frozenset[str]:
+    """Rules of a prefix set with the number of another one: FRR keeps the one that it is given last."""
+    keys_by_number: dict[tuple[str, ...], list[str]] = {}
+    for key in rows:
+        set_and_number = tuple(key.split("|")[:2])
+        keys_by_number.setdefault(set_and_number, []).append(key)
+    ambiguous: set[str] = set()
+    for keys in keys_by_number.values():
+        if len(keys) > 1:
+            ambiguous.update(keys)
+    return frozenset(ambiguous)
 
 
 def without(tables: Mapping[str, Any], places: list[tuple[str, ...]]) -> Mapping[str, Any]:
@@ -107,8 +135,15 @@ def _fits_key(table: str, key: str) -> bool:
     match = form.fullmatch(key)
     if match is None:
         return False
-    address = match.groupdict().get("address")
-    return address is None or _is_prefix(address, key.partition("/")[2].partition("|")[0])
+    parts = match.groupdict()
+    if int(parts.get("number") or 0) > _MOST_SEQUENCES.get(table, 0):
+        return False
+    address = parts.get("address")
+    if address is None:
+        return True
+    if parts.get("version") not in {None, "6" if ":" in address else "4"}:
+        return False
+    return _is_prefix(address, key.partition("/")[2].partition("|")[0])
 
 
 def _is_prefix(address: str, length: str) -> bool:
@@ -117,7 +152,8 @@ def _is_prefix(address: str, length: str) -> bool:
 
 def _fits(table: str, field: str, value: Any) -> bool:
     if isinstance(value, list):
-        return all(isinstance(item, str) for item in value)
+        is_too_long = field in _SINGLE and len(value) > 1
+        return not is_too_long and all(isinstance(item, str) for item in value)
     if isinstance(value, dict) or value is None or field in _LISTS:
         return False
     form = _FORMS.get((table, field))

@@ -13,9 +13,10 @@ from typing import Any
 from clusterwright.facts.router import is_address
 from clusterwright.facts.unread import BETWEEN, Unread
 from clusterwright.spec.hardware.systems import systems
+from clusterwright.switches.sonic.reader.access_rules import unfit_rules
 from clusterwright.switches.sonic.reader.configuration import PATH
 from clusterwright.switches.sonic.reader.defaults import is_default
-from clusterwright.switches.sonic.reader.document import place_of, tables_of, unfit_places
+from clusterwright.switches.sonic.reader.document import doubled_keys, place_of, tables_of, unfit_places
 from clusterwright.switches.sonic.reader.features import OFF, ON, SYSTEM, runs
 
 _FIELDS = """
@@ -116,6 +117,7 @@ WRED_PROFILE yellow_drop_probability yellow_max_threshold yellow_min_threshold
 _OF_A_VRF = ("BGP_GLOBALS", "BGP_NEIGHBOR", "BGP_PEER_GROUP")
 _VRF = "default"
 _ANY = "*"
+_POLLING = frozenset({"FLEX_COUNTER_STATUS"})
 
 
 def _known() -> dict[str, frozenset[str]]:
@@ -132,7 +134,9 @@ KNOWN = _known()
 def unread(text: str, elsewhere: frozenset[str]) -> Iterator[Unread]:
     """Unread places, by table, row and field; tables of ``elsewhere`` are read by another fact."""
     document: Mapping[str, Mapping[str, Any]] = tables_of(text)
-    for place in unfit_places(text):
+    for key in dict.fromkeys(doubled_keys(text)):
+        yield _at(text, key)
+    for place in (*unfit_places(text), *unfit_rules(document)):
         yield _at(text, *place)
     for table in sorted(document.keys() - elsewhere):
         if table not in KNOWN:
@@ -153,6 +157,10 @@ def _is_unread_row(document: Mapping[str, Mapping[str, Any]], table: str, row: s
         return True
     if table == "BGP_NEIGHBOR" and not is_address(row.partition("|")[2]):
         return True  # unnumbered: a session with whatever is behind a port
+    if table == "PORT_QOS_MAP" and row not in document.get("PORT", {}):
+        return True  # the switch's own map, or ports that orchagent does not find
+    if table == "FLEX_COUNTER_TABLE" and row == "PFCWD" and document[table][row].keys() - _POLLING:
+        return True  # its interval is the watchdog's too (sonic-net/sonic-swss, flexcounterorch.cpp)
     return table == "FEATURE" and _is_unread_feature(document, row)
 
 

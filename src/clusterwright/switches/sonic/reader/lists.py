@@ -18,9 +18,9 @@ from clusterwright.packets.filters import ACCEPT, DROP, Chain, Rule, Ruleset, Ta
 from clusterwright.packets.ranges import Ranges, ranges, values
 from clusterwright.packets.tokens import Unreadable
 from clusterwright.packets.values import addresses
+from clusterwright.switches.sonic.reader.access_rules import CONTROL_PLANE
 from clusterwright.switches.sonic.reader.document import tables_of
 
-CONTROL_PLANE = "CTRLPLANE"
 _NOT_LATER = values(0, 1)
 _ETHER_TYPES = {"0x0800": V4, "0x86dd": V6}
 _WITHOUT_MEANING = frozenset({"PRIORITY", "PACKET_ACTION"})

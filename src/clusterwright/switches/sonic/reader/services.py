@@ -8,8 +8,9 @@ from clusterwright.facts.reader import SwitchService
 from clusterwright.packets.boxes import DPORT, FAMILY, V4, V6, WHOLE
 from clusterwright.packets.filters import Rule
 from clusterwright.packets.ranges import values
+from clusterwright.switches.sonic.reader.access_rules import CONTROL_PLANE, EXTERNAL_CLIENT
 from clusterwright.switches.sonic.reader.document import tables_of
-from clusterwright.switches.sonic.reader.lists import CONTROL_PLANE, SonicLists
+from clusterwright.switches.sonic.reader.lists import SonicLists
 
 _FAMILIES = {4: V4, 6: V6}
 
@@ -28,12 +29,12 @@ def services(text: str) -> Iterator[SwitchService]:
     if "SNMP_USER" in document:
         asked.append(("SNMP", "udp", 161))
     if isinstance(gnmi, Mapping):
-        asked.append(("EXTERNAL_CLIENT", "tcp", int(gnmi["gnmi"]["port"])))
+        asked.append((EXTERNAL_CLIENT, "tcp", int(gnmi["gnmi"]["port"])))
     for service, protocol, port in asked:
         name = tables.get(service)
         rules = lists.rules_of(name) if name is not None and is_on else None
         line = lists.line(name) if name is not None else 0
-        shown = "gNMI" if service == "EXTERNAL_CLIENT" else service
+        shown = "gNMI" if service == EXTERNAL_CLIENT else service
         for version in (4, 6):
             rules_of_service = (
                 None if rules is None else tuple(rule for rule in rules if _is_of(rule, version, service, port))
@@ -45,7 +46,7 @@ def services(text: str) -> Iterator[SwitchService]:
 
 def _is_of(rule: Rule, version: int, service: str, port: int) -> bool:
     """Whether caclmgrd applies a rule: a custom client has a port by the rules with its name alone."""
-    is_named = service != "EXTERNAL_CLIENT" or all(
+    is_named = service != EXTERNAL_CLIENT or all(
         match[DPORT] != WHOLE[DPORT] and values(port) & match[DPORT] for match in rule.matches
     )
     return is_named and any(match[FAMILY] & _FAMILIES[version] for match in rule.matches)
