@@ -12,6 +12,7 @@ from tests.proofs.ethernet_trees import text_of, tree
 
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.registry import CHECKS
+from clusterwright.switches.fboss.reader.classes import qos_map
 from clusterwright.switches.fboss.reader.configuration import AGENT, BGP
 from clusterwright.switches.fboss.reader.unread import agent_unread, bgp_unread
 
@@ -91,6 +92,23 @@ def test_values_and_shapes_that_no_reader_takes_in_are_named(keys: Place, value:
     document = json.loads(text_of("lab-roce", RTSW, AGENT))
     at(document, keys[:-1])[keys[-1]] = value
     assert [each.text for each in agent_unread(json.dumps(document, indent=1))] == [said]
+
+
+@pytest.mark.parametrize("index", [0, 4])
+def test_a_dscp_in_two_classes_is_refused(index: int) -> None:
+    switch = json.loads(text_of("lab-roce", RTSW, AGENT))["sw"]
+    maps = switch["qosPolicies"][0]["qosMap"]["dscpMaps"]
+    maps.insert(index, {"internalTrafficClass": 0, "fromDscpToTrafficClass": [50]})
+    with pytest.raises(ValueError, match="DSCP 50 is in two classes"):
+        qos_map(switch)
+
+
+def test_a_priority_of_a_lossless_group_pauses_without_a_queue() -> None:
+    switch = json.loads(text_of("lab-roce", RTSW, AGENT))["sw"]
+    switch["qosPolicies"][0]["qosMap"]["pfcPriorityToPgId"]["3"] = 2
+    read = qos_map(switch)
+    assert read is not None
+    assert read.lossless == {2, 3}
 
 
 def test_what_stands_twice_is_named_with_its_second_line() -> None:

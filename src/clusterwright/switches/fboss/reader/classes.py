@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from clusterwright.facts.router import (
@@ -129,12 +130,16 @@ def _qos_map(text: str) -> QosMap:
     for row in policy["dscpMaps"]:
         number = row["internalTrafficClass"]
         for dscp in row["fromDscpToTrafficClass"]:
+            if class_of[dscp] not in {None, number}:
+                raise ValueError(f"DSCP {dscp} is in two classes, of which the chip takes one")
             class_of[dscp] = number
             marks[f"dscp {dscp}"] = ('"qosPolicies"', f'"internalTrafficClass": {number},')
     queue_of = {int(number): queue for number, queue in policy["trafficClassToQueueId"].items()}
     for number in queue_of:
         marks[f"class {number}"] = ('"qosPolicies"', '"trafficClassToQueueId"')
-    lossless = frozenset(map(int, policy.get("pfcPriorityToQueueId", {})))
+    # Ports pause for priorities of a lossless group, with a queue or not (PfcUtils, findPfcEnabledPriorities).
+    paused_priorities = chain(policy.get("pfcPriorityToQueueId", {}), policy.get("pfcPriorityToPgId", {}))
+    lossless = frozenset(map(int, paused_priorities))
     for priority in lossless:
         marks[f"priority {priority}"] = ('"qosPolicies"', '"pfcPriorityToQueueId"')
     group_of = {int(number): group for number, group in policy.get("trafficClassToPgId", {}).items()}
