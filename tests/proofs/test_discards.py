@@ -74,3 +74,22 @@ def test_a_route_to_nowhere_in_the_way_of_hosts_is_named(system: str) -> None:
     examples = [example for example in counterexamples if example not in before]
     assert [each.device for each in examples] == [device]
     assert re.search(rf"a route to nowhere takes what goes to \S+/64, which {owner} announces", examples[0].message)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "subnet"),
+    [
+        ("fd00:1ab:b::3/128", "fd00:1ab:b::2/127"),
+        ("fd00:1ab:b:fffe::3/128", "fd00:1ab:b:fffe::2/127"),
+        ("fd00:1ab:b::2/127", ""),
+    ],
+)
+def test_a_route_to_nowhere_within_a_subnet_of_the_switch_is_named(prefix: str, subnet: str) -> None:
+    edit = patched("staticRoutesToNull", [{"routerID": 0, "prefix": prefix}], "sw")
+    devices = dict.fromkeys(("rtsw-p00r00", "rtsw-p00r01", "ctsw-p00-00"))
+    before = REACHABILITY.run(tree("lab-roce", *devices)).counterexamples
+    edited = REACHABILITY.run(tree("lab-roce", *devices, edits={("rtsw-p00r00", AGENT): edit}))
+    messages = [example.message for example in edited.counterexamples if example not in before]
+    assert messages == (
+        [f"a route to nowhere takes what goes to {prefix}, in the switch's own {subnet}"] if subnet else []
+    )

@@ -65,6 +65,10 @@ def _own_routes(tree: RenderedTree, fabric: RoutedFabric, router: Router) -> Ite
         if owner := _loser(fabric, router, prefix):
             message = f"a route to nowhere takes what goes to {shown_prefix(prefix)}, which {owner} announces"
             yield Counterexample(device=router.device, file=router.ports_file, line=0, message=message)
+        elif subnet := _subnet_around(router, prefix):
+            place = f"{shown_prefix(prefix)}, in the switch's own {shown_prefix(subnet)}"
+            message = f"a route to nowhere takes what goes to {place}"
+            yield Counterexample(device=router.device, file=router.ports_file, line=0, message=message)
     for prefix, mark in router.networks:
         if prefix[1] == 0:
             yield example(tree, router.device, router.bgp_file, mark, "the default route is announced")
@@ -85,6 +89,16 @@ def _loser(fabric: RoutedFabric, router: Router, prefix: Prefix) -> str:
             return ""
         return owners[0]
     return ""
+
+
+def _subnet_around(router: Router, prefix: Prefix) -> Prefix | None:
+    """The switch's own subnet with a longer prefix: a route to it precedes the interface's."""
+    address, length = prefix
+    for subnet, _ in router.own_addresses:
+        network, bits = subnet
+        if len(network) == len(address) and bits < length and network_of(address, bits) == subnet:
+            return subnet
+    return None
 
 
 def _unfiltered(router: Router) -> Iterator[tuple[Session, Mark, str]]:
