@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -91,16 +91,15 @@ class SeatChoice:
         if not self._cables:
             return NodeSeats(node, in_turn, speeds[0])
         slot = self._layout.nodes[node]
-        by_name, ports = self._by_name, self._ports[slot.node_group]
+        ports = self._ports[slot.node_group]
         stand = tuple([self._cables.get((slot.name, port)) for port in ports])
-        seats = tuple([by_name.get(cable.upper, -1) if cable is not None else -1 for cable in stand])
+        seats = tuple([self._upper_seat(cable) for cable in stand])
         planes = self._planes.get((choices[0], size))
         if planes is None:
             planes = [frozenset(choices[start : start + size]) for start in range(0, len(choices), size)]
             self._planes[choices[0], size] = planes
-        if all(
-            seat in planes[plane] for plane, seat in zip(plane_of, seats, strict=True)
-        ):  # most nodes stand as a whole
+        stands_as_planned = all(seat in planes[plane] for plane, seat in zip(plane_of, seats, strict=True))
+        if stands_as_planned:  # most nodes do
             return NodeSeats(node, seats, speeds[0], standing=stand)
         used: set[int] = set()
         chosen: list[tuple[int, StandingCable | None]] = []
@@ -111,6 +110,10 @@ class SeatChoice:
             used.add(chosen[-1][0])
         seats, stand = zip(*chosen, strict=True)
         return NodeSeats(node, seats, speeds[0], standing=stand)
+
+    def _upper_seat(self, cable: StandingCable | None) -> int:
+        """Seat of the switch at an allocated cable; -1 without one."""
+        return -1 if cable is None else self._by_name.get(cable.upper, -1)
 
     def _seats_in_turn(
         self, choices: Sequence[int], plane_of: tuple[int, ...], size: int, *, by_node: bool
@@ -160,8 +163,17 @@ def ports_of_nics(group: NodeGroup | None, attach: Attach | None) -> tuple[int, 
     Without GPUs, and on a management network, all are first ports.
     """
     nics = group.model.nic_group(attach.nics or "") if group is not None and attach is not None else None
-    gpus: list[int | None] = [nic.gpu for nic in nics.nics] if nics else [None]
-    return tuple(0 if gpu is None else gpus[:nic].count(gpu) for nic, gpu in enumerate(gpus))
+    if nics is None:
+        return (0,)
+    ports: list[int] = []
+    nics_of_gpu = Counter[int]()
+    for nic in nics.nics:
+        if nic.gpu is None:
+            ports.append(0)
+            continue
+        ports.append(nics_of_gpu[nic.gpu])
+        nics_of_gpu[nic.gpu] += 1
+    return tuple(ports)
 
 
 def gpu_ports(spec: ClusterSpec, fabric: Fabric, order: TierOrder, depth: int) -> tuple[int, ...]:

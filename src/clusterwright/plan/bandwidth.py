@@ -33,9 +33,7 @@ class SwitchLoad:
     @property
     def ratio(self) -> float:
         """Oversubscription from the NICs to above this switch, that of lower tiers included."""
-        if self.uplinks_gbps:
-            return self.nics_gbps / self.uplinks_gbps
-        return inf if self.nics_gbps else 0.0
+        return _ratio(self.nics_gbps, self.uplinks_gbps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +43,13 @@ class Uplink:
     lower: str
     upper: str
     gbps: float
+
+
+def _ratio(nics_gbps: float, uplinks_gbps: float) -> float:
+    """Oversubscription; infinite for NICs without any uplink."""
+    if uplinks_gbps:
+        return nics_gbps / uplinks_gbps
+    return inf if nics_gbps else 0.0
 
 
 def promised_at_each_switch(spec: ClusterSpec) -> Mapping[tuple[str, str], float]:
@@ -101,11 +106,10 @@ def narrowest_of_cables(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[st
             nics[cable.fabric][cable.b.device] += cable.speed_gbps
     loads: dict[tuple[str, str], SwitchLoad] = {}
     for fabric in plan.spec.fabrics:
-        switches = {
-            device.name: device.tier
-            for device in plan.devices
-            if device.kind == "switch" and device.fabric == fabric.name
-        }
+        switches: dict[str, int] = {}
+        for device in plan.devices:
+            if device.kind == "switch" and device.fabric == fabric.name:
+                switches[device.name] = device.tier
         for role, load in _narrowest(fabric, switches, nics[fabric.name], uplinks[fabric.name]).items():
             loads[fabric.name, role] = load
     return loads
@@ -150,21 +154,25 @@ def oversubscription(plan: Plan, cables: Iterable[Cable]) -> Mapping[tuple[str, 
         order = plan.tier_orders[fabric.name]
         for depth, tier in enumerate(fabric.tiers):
             below = sum(nics[fabric.name, lower] for lower in order.at_or_below(depth))
-            if tier.up is not None:
-                gbps = up[fabric.name, tier.role]
-                ratios[fabric.name, tier.role] = below / gbps if gbps else inf if below else 0.0
+            if tier.up is None:
+                continue
+            gbps = up[fabric.name, tier.role]
+            ratios[fabric.name, tier.role] = _ratio(below, gbps)
     return ratios
 
 
 def data_fabric(plan: Plan, node_group: str) -> Fabric | None:
     """The fabric of jobs on a node group: its NCCL profile's, else its first one with RDMA."""
-    attached = [fabric for fabric in plan.spec.fabrics if any(attach.nodes == node_group for attach in fabric.attach)]
+    attached = [fabric for fabric in plan.spec.fabrics if _is_attached(node_group, fabric)]
     nccl = plan.spec.nccl(node_group)
-    if nccl is not None:
-        chosen = next((fabric for fabric in attached if fabric.name == nccl.fabric), None)
-        if chosen is not None:
-            return chosen
+    for fabric in attached:
+        if nccl is not None and fabric.name == nccl.fabric:
+            return fabric
     return next((fabric for fabric in attached if fabric.technology != "ethernet"), None)
+
+
+def _is_attached(node_group: str, fabric: Fabric) -> bool:
+    return any(attach.nodes == node_group for attach in fabric.attach)
 
 
 def domain_levels(plan: Plan, node_group: str) -> tuple[str, ...]:

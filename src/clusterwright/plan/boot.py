@@ -105,7 +105,8 @@ def _servers_by_rack(plan: Plan, nics: Container[str]) -> Mapping[str, tuple[str
     boot = plan.spec.boot
     if boot is None:
         return {}
-    servers = [device for device in plan.devices if device.kind == "node" and device.node_group == boot.servers]
+    nodes = [device for device in plan.devices if device.kind == "node"]
+    servers = [node for node in nodes if node.node_group == boot.servers]
     racks = {device.rack: device for device in plan.devices if device.name in nics}
     gone = frozenset(server.name for server in servers if server.state == OUT_OF_SERVICE)
     near = {rack: _nearest(servers, device) for rack, device in racks.items()}
@@ -125,8 +126,10 @@ def server_addresses(plan: Plan) -> Mapping[str, int]:
     """Address of every boot server: that of its first NIC on the boot fabric."""
     boot = plan.spec.boot
     addresses: dict[str, int] = {}
+    if boot is None:
+        return addresses
     for cable in plan.cables:
-        if boot is None or cable.fabric != boot.fabric or cable.a.side != "host" or cable.a.address is None:
+        if cable.fabric != boot.fabric or cable.a.side != "host" or cable.a.address is None:
             continue
         if plan.by_name[cable.a.device].node_group == boot.servers:
             addresses.setdefault(cable.a.device, cable.a.address)
@@ -176,7 +179,7 @@ def relay_sources(plan: Plan) -> Mapping[str, int]:
 def _nearest(servers: list[Device], node: Device) -> tuple[str, ...]:
     """Those in the node's rack, else its pod, else all; of the nearest that are not all out of service."""
     in_rack = [server for server in servers if server.rack == node.rack]
-    in_pod = [server for server in servers if server.pod and server.pod == node.pod]
+    in_pod = [server for server in servers if server.pod == node.pod] if node.pod else []
     for group in (in_rack, in_pod):
         if any(server.state != OUT_OF_SERVICE for server in group):
             return tuple(server.name for server in group)

@@ -12,16 +12,15 @@ from typing import NamedTuple
 
 from clusterwright.plan.addressing import FabricAddresses, fabric_addresses
 from clusterwright.plan.allocation.given_addresses import GivenAddresses
-from clusterwright.plan.allocation.kept_ports import CagePlaces, allocate_beside
 from clusterwright.plan.attaching import nic_ports
 from clusterwright.plan.chips import fabric_number, hca_guid
+from clusterwright.plan.fabric_ports import allocate_fabric
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.model import Cable, Device, Interface, Subnet
-from clusterwright.plan.ports import Allocation, PortShortage, allocate, moved
 from clusterwright.plan.racks.lengths import CableRuns
-from clusterwright.plan.service import Service, dead_ports
+from clusterwright.plan.service import Service
 from clusterwright.plan.skeleton import FabricSkeleton, links_of
-from clusterwright.spec.fabric import Attach, Fabric, Tier, Uplinks
+from clusterwright.spec.fabric import Attach, Fabric, Tier
 from clusterwright.spec.model import ClusterSpec, NodeGroup
 
 
@@ -78,73 +77,9 @@ def _stated_length_m(spec: ClusterSpec, tier: Tier) -> float:
     return tier.down.length_m if is_stated else 0.0
 
 
-def allocate_fabric(spec: ClusterSpec, skeleton: FabricSkeleton) -> list[Allocation]:
-    """The ports of every switch of a fabric, in seat order; equal demands share one allocation.
-
-    Links that stand keep their ports, and ports that were given up of late stay free. Raises PortShortage when a model
-    has too few. A port out of service is replaced by the first spare of its speed; where there is none, its cable stays
-    where it is, out of service.
-    """
-    dead = dead_ports(spec)
-    allocation_by_kind: dict[tuple[object, ...], Allocation] = {}
-    loose = frozenset(skeleton.loose)
-    allocations: list[Allocation] = []
-    below = skeleton.standing_down() if spec.allocated else None
-    places = CagePlaces()
-    for number, (seat, speeds) in enumerate(zip(skeleton.seats, skeleton.links_down, strict=True)):
-        tier = skeleton.fabric.tiers[seat.tier]
-        speeds_below = tuple(below[number]) if below else ()
-        above = tuple(link.standing.port if link.standing else "" for link in skeleton.standing.get(number, ()))
-        before = spec.catalogue.get(seat.standing.model) if seat.standing is not None else None
-        if before is not None and before.name != tier.model.name:
-            speeds_below = tuple(
-                places.handed_on(port, before, tier.model, speed)
-                for port, speed in zip(speeds_below, speeds, strict=True)
-            )
-            speed = tier.up.speed_gbps if tier.up else 0
-            above = tuple(places.handed_on(port, before, tier.model, speed) for port in above)
-        resting = skeleton.resting.ports.get(seat.name, frozenset())
-        stands = any(speeds_below) or any(above) or bool(resting)
-        key: tuple[object, ...] = (
-            seat.tier,
-            tuple(speeds),
-            number in loose,
-            *((speeds_below, above, resting) if stands else ()),
-        )
-        allocation = allocation_by_kind.get(key)
-        if allocation is None:
-            up = tier.up if number not in loose else None
-            try:
-                if stands:
-                    allocation = allocate_beside(
-                        places,
-                        tier.model,
-                        tier.down,
-                        down_speeds=speeds,
-                        below=speeds_below,
-                        up=up,
-                        above=above,
-                        resting=resting,
-                    )
-                else:
-                    allocation = _allocate_tier(tier, speeds, up)
-            except PortShortage as shortage:
-                raise shortage.at(seat.name, seat.tier) from None
-            allocation_by_kind[key] = allocation
-        if seat.name in dead:
-            allocation = moved(allocation, tier.model, dead[seat.name], speeds, tier.up.speed_gbps if tier.up else 0)
-        allocations.append(allocation)
-    return allocations
-
-
-def _allocate_tier(tier: Tier, down_speeds: Sequence[int], up: Uplinks | None) -> Allocation:
-    if up is None:
-        return allocate(tier.model, tier.down, down_speeds, up=None, up_speed_gbps=0, up_links=0)
-    return allocate(tier.model, tier.down, down_speeds, up=up.side, up_speed_gbps=up.speed_gbps, up_links=up.links)
-
-
 def _nic_ends(group: NodeGroup, attach: Attach) -> list[_NicEnd]:
-    return [_NicEnd(port, "management" if attach.is_management else "host") for port in nic_ports(group, attach)]
+    side = "management" if attach.is_management else "host"
+    return [_NicEnd(port, side) for port in nic_ports(group, attach)]
 
 
 def _attach(

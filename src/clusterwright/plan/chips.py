@@ -38,14 +38,16 @@ def hca_guid(prefix: int, number: int, node: int, nic: int) -> int:
 
 
 def fabric_number(fabrics: Iterable[Fabric], fabric: Fabric) -> int:
-    """A fabric's place among the spec's fabrics with the same prefix of planned GUIDs, in the spec's order."""
-    if fabric.subnet_manager is None:
+    """Index of a fabric among the fabrics with its prefix of planned GUIDs."""
+    prefix = _guid_prefix(fabric)
+    if prefix is None:
         return 0
-    prefix = fabric.subnet_manager.guid_prefix
-    sharing = [
-        fabric.name for fabric in fabrics if fabric.subnet_manager and fabric.subnet_manager.guid_prefix == prefix
-    ]
+    sharing = [other.name for other in fabrics if _guid_prefix(other) == prefix]
     return sharing.index(fabric.name)
+
+
+def _guid_prefix(fabric: Fabric) -> int | None:
+    return fabric.subnet_manager.guid_prefix if fabric.subnet_manager else None
 
 
 _GUID_PREFIX = ("fabrics", "subnet_manager", "guid_prefix")  # what planned GUIDs begin with
@@ -90,10 +92,10 @@ def chips_of(plan: Plan, device: Device) -> tuple[Chip, ...]:
     planned = switch_guid(prefix, fabric_number(plan.spec.fabrics, fabric), device.tier, device.index)
     kinds = ["leaf"] * inside.leaves + ["spine"] * inside.spines
     ports = {"leaf": inside.external + inside.spines, "spine": inside.leaves}
-    return tuple(
-        Chip(name=name, guid=scanned.get((name, ""), guid), kind=kind, ports=ports[kind])
-        for guid, kind, name in zip(count(planned + 1), kinds, chip_names(device.name, inside), strict=False)
-    )
+    chips: list[Chip] = []
+    for guid, kind, name in zip(count(planned + 1), kinds, chip_names(device.name, inside), strict=False):
+        chips.append(Chip(name=name, guid=scanned.get((name, ""), guid), kind=kind, ports=ports[kind]))
+    return tuple(chips)
 
 
 def chip_names(device: str, inside: Chips) -> tuple[str, ...]:
@@ -146,7 +148,7 @@ def chip_ports(model: HardwareModel, *, split: bool) -> dict[str, tuple[int, int
     ports: dict[str, tuple[int, int]] = {}
     number = 0
     for block in model.blocks:
-        modes = [mode for mode in block.modes if split or len(mode.subports) == 1]
+        modes = block.modes if split else [mode for mode in block.modes if len(mode.subports) == 1]
         width = max(len(mode.subports) for mode in modes)
         for cage in block.cages:
             for mode in modes:

@@ -59,14 +59,16 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
 
 
 def power(contents: Mapping[str, Sequence[HardwareModel]], is_rack: Callable[[str], bool]) -> Mapping[str, float]:
-    """``power_kw`` and ``rack_power_kw`` of the models at each place, which ``is_rack`` tells from other places.
+    """Sum ``power_kw`` over all models, and ``rack_power_kw`` over those of the rack with the most.
 
-    There are no figures with a model that has none, and none of racks with devices that stand in no rack: a sum or a
-    maximum over the others would be too small.
+    Without the power of every model there is no figure, and none of racks if a place is no rack (``is_rack``): a sum
+    or a maximum over the others would be too small.
     """
     if not all(model.has_power for model in chain.from_iterable(contents.values())):
         return {}
-    watts = {place: sum(model.power_w for model in models) for place, models in contents.items()}
+    watts: dict[str, float] = {}
+    for place, models in contents.items():
+        watts[place] = sum(model.power_w for model in models)
     power_figures = {"power_kw": sum(watts.values()) / W_PER_KW}
     if all(is_rack(place) for place in watts):
         power_figures["rack_power_kw"] = max(watts.values(), default=0) / W_PER_KW
@@ -79,11 +81,16 @@ def peak_petaflops(nodes: Iterable[tuple[Gpus, int]]) -> Mapping[str, float]:
     A format missing in the catalogue for one of the kinds has no figure: a sum over the others would be too small.
     """
     counted = [(dict(gpus.peak_tflops), gpus.count * count) for gpus, count in nodes if count]
-    formats = [name for name in counted[0][0] if all(name in peak for peak, _ in counted)] if counted else []
-    return {
-        f"peak_petaflops.{name}": round(sum(peak[name] * gpus for peak, gpus in counted) / TFLOPS_PER_PFLOPS, 6)
-        for name in formats
-    }
+    all_figures: dict[str, float] = {}
+    if not counted:
+        return all_figures
+    formats, _ = counted[0]
+    for name in formats:
+        if not all(name in peak for peak, _ in counted):
+            continue
+        tflops = sum(peak[name] * gpus for peak, gpus in counted)
+        all_figures[f"peak_petaflops.{name}"] = round(tflops / TFLOPS_PER_PFLOPS, 6)
+    return all_figures
 
 
 def promised_shares(spec: ClusterSpec) -> Mapping[str, float]:

@@ -35,21 +35,24 @@ def contact_fabrics(plan: Plan) -> tuple[Fabric, ...]:
     contact = plan.spec.first_contact
     if contact is None:
         return ()
-    return tuple(
-        fabric
-        for fabric in plan.spec.fabrics
-        if fabric.is_management
-        and fabric.addressing is not None
-        and fabric.addressing.host_links == "shared"
-        and fabric.addressing.hosts.version == contact.server.version
-    )
+    fabrics: list[Fabric] = []
+    for fabric in plan.spec.fabrics:
+        addressing = fabric.addressing
+        if not fabric.is_management or addressing is None:
+            continue
+        has_gateway = addressing.host_links == "shared"
+        if has_gateway and addressing.hosts.version == contact.server.version:
+            fabrics.append(fabric)
+    return tuple(fabrics)
 
 
 def contacts(plan: Plan) -> Iterator[PortContact]:
     """Every management port with an address and a cable in service, in cabling order; none without a server."""
     names = {fabric.name for fabric in contact_fabrics(plan)}
     for cable in plan.cables:
-        if cable.fabric in names and cable.a.side == "management" and cable.a.address is not None and cable.in_service:
+        if cable.fabric not in names or not cable.in_service:
+            continue
+        if cable.a.side == "management" and cable.a.address is not None:
             yield _contact(plan, cable, cable.a.address)
 
 

@@ -57,10 +57,11 @@ class Wiring:
     @cached_property
     def kind_of(self) -> Mapping[str, int]:
         """One number for all devices at the same switches, an index into ``kinds`` with the first of them."""
-        kind_numbers: dict[tuple[str, ...], int] = {}
-        return {
-            device: kind_numbers.setdefault(wired.switches, len(kind_numbers)) for device, wired in self.devices.items()
-        }
+        number_by_switches: dict[tuple[str, ...], int] = {}
+        kind_of: dict[str, int] = {}
+        for device, wired in self.devices.items():
+            kind_of[device] = number_by_switches.setdefault(wired.switches, len(number_by_switches))
+        return kind_of
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from ipaddress import IPv6Address
@@ -215,26 +215,29 @@ class Plan:
         """Addresses by fabric, bottom switch and node group ("" for the management ports of switches)."""
         tenants: dict[str, dict[str, dict[str, list[int]]]] = {}
         for cable in self.cables:
-            if cable.a.address is not None and cable.a.side in {"host", "management"}:
-                by_group = tenants.setdefault(cable.fabric, {}).setdefault(cable.b.device, {})
-                by_group.setdefault(self.by_name[cable.a.device].node_group, []).append(cable.a.address)
+            end = cable.a
+            if end.address is None or end.side not in {"host", "management"}:
+                continue
+            by_group = tenants.setdefault(cable.fabric, {}).setdefault(cable.b.device, {})
+            by_group.setdefault(self.by_name[end.device].node_group, []).append(end.address)
         return tenants
 
     @cached_property
     def split_models(self) -> frozenset[str]:
         """InfiniBand switch models in their split profile in this plan: some used port is part of a cage."""
         subnets = {fabric.name for fabric in self.spec.fabrics if fabric.technology == "infiniband"}
-        subports = {
-            name: _subports(model) for name, model in self.spec.catalogue.items() if "infiniband" in model.technology
-        }
+        subports: dict[str, frozenset[str]] = {}
+        for name, model in self.spec.catalogue.items():
+            if "infiniband" in model.technology:
+                subports[name] = _subports(model)
         split: set[str] = set()
         for cable in self.cables:
             if cable.fabric not in subnets:
                 continue
             for end in (cable.a, cable.b):
-                model = self.by_name[end.device].model
-                if end.port in subports.get(model, ()):
-                    split.add(model)
+                model_name = self.by_name[end.device].model
+                if end.port in subports.get(model_name, ()):
+                    split.add(model_name)
         return frozenset(split)
 
     @cached_property
@@ -246,13 +249,17 @@ class Plan:
                 continue
             planes = _planes_of(self, fabric) if fabric.planes else []
             if len(planes) < 2:
-                switches = [d.name for d in self.devices if d.kind == "switch" and d.fabric == fabric.name]
-                subnets[fabric.name] = IbSubnet(fabric.name, fabric, None, frozenset(switches))
+                subnets[fabric.name] = IbSubnet(fabric.name, fabric, None, frozenset(self._switches_of(fabric)))
                 continue
             for number, names in enumerate(planes):
                 name = f"{fabric.name}.{number}"
                 subnets[name] = IbSubnet(name, fabric, number, names)
         return subnets
+
+    def _switches_of(self, fabric: Fabric) -> Iterator[str]:
+        for device in self.devices:
+            if device.kind == "switch" and device.fabric == fabric.name:
+                yield device.name
 
     def devices_of(self, *roles: str) -> tuple[Device, ...]:
         """Devices with one of these roles, in plan order."""
@@ -271,7 +278,10 @@ class Plan:
     @cached_property
     def _tiers(self) -> Mapping[str, Mapping[str, Tier]]:
         """The first tier of each role, by fabric."""
-        return {fabric.name: {tier.role: tier for tier in reversed(fabric.tiers)} for fabric in self.spec.fabrics}
+        tiers: dict[str, dict[str, Tier]] = {}
+        for fabric in self.spec.fabrics:
+            tiers[fabric.name] = {tier.role: tier for tier in reversed(fabric.tiers)}
+        return tiers
 
     @cached_property
     def tier_orders(self) -> Mapping[str, TierOrder]:
@@ -279,7 +289,7 @@ class Plan:
         return {fabric.name: tier_order(self.spec, fabric) for fabric in self.spec.fabrics}
 
     def level(self, switch: Device) -> int:
-        """How many tiers lie below a switch's own, one over the other; 0 for a switch that none climbs to."""
+        """Number of tiers on the longest path below a switch; 0 for a switch without a tier below it."""
         return self.tier_orders[switch.fabric].levels[switch.tier]
 
     def address_version(self, fabric: str) -> int:
@@ -288,11 +298,11 @@ class Plan:
 
     @cached_property
     def _versions(self) -> Mapping[str, int]:
-        return {
-            fabric.name: fabric.addressing.hosts.version
-            for fabric in self.spec.fabrics
-            if fabric.addressing is not None
-        }
+        versions: dict[str, int] = {}
+        for fabric in self.spec.fabrics:
+            if fabric.addressing is not None:
+                versions[fabric.name] = fabric.addressing.hosts.version
+        return versions
 
 
 def _planes_of(plan: Plan, fabric: Fabric) -> list[frozenset[str]]:

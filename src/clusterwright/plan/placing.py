@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from clusterwright.plan.addressing import fabric_addresses
+from clusterwright.plan.addressing import FabricAddresses, fabric_addresses
 from clusterwright.plan.allocation.standing import Numbers
 from clusterwright.plan.chips import fabric_number, switch_guid
 from clusterwright.plan.model import Device
@@ -76,23 +76,23 @@ def _switches(skeleton: Skeleton, fabric: FabricSkeleton, racks: Racks, states: 
     numbers = as_numbers(fabric)
     addressing = fabric.fabric.addressing
     if addressing is None:
-        yield from (
-            _switch(skeleton, fabric, seat, racks=racks, states=states, asn=asn, loopback=None)
-            for seat, asn in zip(fabric.seats, numbers, strict=True)
-        )
+        for seat, asn in zip(fabric.seats, numbers, strict=True):
+            yield _switch(skeleton, fabric, seat, racks=racks, states=states, asn=asn, loopback=None)
         return
     addresses = fabric_addresses(addressing)
-    standing_loopbacks = [seat.standing.loopback if seat.standing else None for seat in fabric.seats]
-    taken_numbers = [
-        addresses.loopback_number(address)
-        for address in (*fabric.resting.addresses, *standing_loopbacks)
-        if address is not None
-    ]
-    loopbacks = Numbers(number for number in taken_numbers if number >= 0)
-    for seat, asn, address in zip(fabric.seats, numbers, standing_loopbacks, strict=True):
-        number = addresses.loopback_number(address) if address is not None else -1
+    resting_numbers = [addresses.loopback_number(address) for address in fabric.resting.addresses]
+    standing_numbers = [_standing_loopback(seat, addresses) for seat in fabric.seats]
+    loopbacks = Numbers(number for number in (*resting_numbers, *standing_numbers) if number >= 0)
+    for seat, asn, number in zip(fabric.seats, numbers, standing_numbers, strict=True):
         loopback = addresses.loopback(loopbacks.take(number if number >= 0 else None))
         yield _switch(skeleton, fabric, seat, racks=racks, states=states, asn=asn, loopback=loopback)
+
+
+def _standing_loopback(seat: Seat, addresses: FabricAddresses) -> int:
+    """Number of a switch's allocated loopback in its pool; negative without one there."""
+    if seat.standing is None or seat.standing.loopback is None:
+        return -1
+    return addresses.loopback_number(seat.standing.loopback)
 
 
 def _switch(
@@ -107,9 +107,8 @@ def _switch(
 ) -> Device:
     layout = skeleton.layout
     tier = fabric.fabric.tiers[seat.tier]
-    around = (
-        tuple(layout.groups[group_index].name for group_index in layout.around[seat.group]) if seat.group >= 0 else ()
-    )
+    group_indexes = layout.around[seat.group] if seat.group >= 0 else ()
+    around = tuple(layout.groups[group_index].name for group_index in group_indexes)
     rack, unit = racks.places[seat.name]
     return Device(
         name=seat.name,
@@ -161,9 +160,12 @@ def as_numbers(fabric: FabricSkeleton) -> list[int | None]:
         if plan is None:
             continue
         seats = [(seat_index, seat) for seat_index, seat in enumerate(fabric.seats) if seat.tier == depth]
-        standing = [(seat, seat.standing.asn) for _, seat in seats if seat.standing and seat.standing.asn is not None]
-        kept = [(seat, asn - plan.base) for seat, asn in standing if asn >= plan.base]
-        numbers = Numbers(number for _, number in kept)
+        kept: list[tuple[Seat, int]] = []
+        for _, seat in seats:
+            standing_asn = seat.standing.asn if seat.standing else None
+            if standing_asn is not None and standing_asn >= plan.base:
+                kept.append((seat, standing_asn - plan.base))
+        numbers = Numbers([number for _, number in kept])
         given: dict[int, int] = {}
         if plan.per == "tier":
             given = {_sharing(plan, seat): 0 for _, seat in seats}
@@ -171,10 +173,10 @@ def as_numbers(fabric: FabricSkeleton) -> list[int | None]:
             for seat, number in kept:
                 given.setdefault(_sharing(plan, seat), number)
         for seat_index, seat in seats:
-            who = _sharing(plan, seat)
-            if who not in given:
-                given[who] = numbers.take()
-            asn_by_seat[seat_index] = plan.base + given[who]
+            sharing = _sharing(plan, seat)
+            if sharing not in given:
+                given[sharing] = numbers.take()
+            asn_by_seat[seat_index] = plan.base + given[sharing]
     return asn_by_seat
 
 

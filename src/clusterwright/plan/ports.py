@@ -133,12 +133,12 @@ def spare_ports(model: HardwareModel, used: Mapping[str, PortMode | None]) -> tu
     disabled: set[tuple[str, int]] = set()
     for block in model.blocks:
         for index, cage in enumerate(block.cages):
-            for mode in block.modes:
-                if any((used_mode := used.get(port)) is mode or used_mode == mode for port in mode.ports(cage)):
-                    modes[block.name, index] = mode
-                    if mode.disables is not None:
-                        disabled.add((mode.disables, index))
-                    break
+            mode_in_use = _mode_in_use(block, cage, used)
+            if mode_in_use is None:
+                continue
+            modes[block.name, index] = mode_in_use
+            if mode_in_use.disables is not None:
+                disabled.add((mode_in_use.disables, index))
     spare: list[tuple[str, PortMode]] = []
     for block in model.blocks:
         for index, cage in enumerate(block.cages):
@@ -147,6 +147,16 @@ def spare_ports(model: HardwareModel, used: Mapping[str, PortMode | None]) -> tu
             mode = modes.get((block.name, index), block.modes[0])
             spare.extend((port, mode) for port in mode.ports(cage) if port not in used)
     return tuple(spare)
+
+
+def _mode_in_use(block: PortBlock, cage: str, used: Mapping[str, PortMode | None]) -> PortMode | None:
+    """The first mode of a cage in which one of its ports is used; None for an empty cage."""
+    for mode in block.modes:
+        for port in mode.ports(cage):
+            used_mode = used.get(port)
+            if used_mode is mode or used_mode == mode:  # most are the same object, which is the faster comparison
+                return mode
+    return None
 
 
 def free_ports_at(

@@ -32,26 +32,31 @@ class Service:
         """Whether a cable between these interfaces is in service."""
         if not self.idle and not self.ports:
             return True
-        if lower.device in (self.gone if lower.side == "management" else self.idle) or upper.device in self.idle:
+        stopped_below = self.gone if lower.side == "management" else self.idle
+        if lower.device in stopped_below or upper.device in self.idle:
             return False
         return (lower.device, lower.port) not in self.ports and (upper.device, upper.port) not in self.ports
 
 
 def service_of(spec: ClusterSpec, devices: Iterable[Device]) -> Service:
     """Everything out of service among ``devices`` by the states in the spec's exceptions."""
-    all_devices = list(devices)
+    idle = [device for device in devices if device.state != ACTIVE]
+    ports: set[tuple[str, str]] = set()
+    for item in spec.exceptions:
+        if item.device and item.port and item.state:
+            ports.add((item.device, item.port))
     return Service(
-        frozenset(device.name for device in all_devices if device.state != ACTIVE),
-        frozenset(device.name for device in all_devices if device.state == OUT_OF_SERVICE),
-        frozenset((item.device, item.port) for item in spec.exceptions if item.device and item.port and item.state),
+        idle=frozenset(device.name for device in idle),
+        gone=frozenset(device.name for device in idle if device.state == OUT_OF_SERVICE),
+        ports=frozenset(ports),
     )
 
 
 def cabled(plan: Plan, subnet: str) -> Iterator[Cable]:
-    """The cables of an InfiniBand subnet that are plugged in: all but those of devices and ports out of service.
+    """The cables of an InfiniBand subnet without those of devices and ports out of service.
 
-    A drained device keeps its cables, and its links are up: an InfiniBand switch announces nothing that it could
-    withdraw, so the routing engine must be told to go around it.
+    A drained device keeps its cables, and its links are up: an InfiniBand switch has no routes to withdraw, so the
+    routing engine must be configured to avoid it.
     """
     gone = frozenset(device.name for device in plan.devices if device.state == OUT_OF_SERVICE)
     dead = dead_ports(plan.spec)
@@ -59,25 +64,35 @@ def cabled(plan: Plan, subnet: str) -> Iterator[Cable]:
     for cable in plan.cables:
         if cable.fabric != fabric or cable.b.device not in switches:
             continue
-        ends = (cable.a, cable.b)
-        if not any(end.device in gone or end.port in dead.get(end.device, ()) for end in ends):
+        is_gone = cable.a.device in gone or cable.b.device in gone
+        is_dead = cable.a.port in dead.get(cable.a.device, ()) or cable.b.port in dead.get(cable.b.device, ())
+        if not is_gone and not is_dead:
             yield cable
 
 
 def stated(spec: ClusterSpec) -> Mapping[str, str]:
     """States of whole devices and groups other than active, by name."""
-    return {item.device or item.group or "": item.state for item in spec.exceptions if item.state and not item.port}
+    states: dict[str, str] = {}
+    for item in spec.exceptions:
+        if item.state and not item.port:
+            states[item.device or item.group or ""] = item.state
+    return states
 
 
 def state_of(states: Mapping[str, str], name: str, groups: Sequence[str]) -> str:
     """The state of a device: its own, or that of the smallest group around it with one."""
-    return next((states[name_or_group] for name_or_group in (name, *groups) if name_or_group in states), ACTIVE)
+    for name_or_group in (name, *groups):
+        if name_or_group in states:
+            return states[name_or_group]
+    return ACTIVE
 
 
 def groups_around(skeleton: Skeleton, fabric: FabricSkeleton, seat: int) -> list[str]:
     """Names of the groups around a switch, the smallest first."""
     layout, group = skeleton.layout, fabric.seats[seat].group
-    return [layout.groups[group_index].name for group_index in layout.around[group]] if group >= 0 else []
+    if group < 0:
+        return []
+    return [layout.groups[group_index].name for group_index in layout.around[group]]
 
 
 def device_states(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, str]:

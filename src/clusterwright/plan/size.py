@@ -50,9 +50,11 @@ def _instances(spec: ClusterSpec, fabric: Fabric, tier: Tier) -> int:
     if tier.per == CLUSTER:
         return 1
     names = {attach.nodes for attach in fabric.attach}
-    served = [group for group in spec.node_groups if group.name in names or None in names]
+    serves_all = None in names
     counts: dict[str, int] = {}
-    for group in served:
+    for group in spec.node_groups:
+        if not serves_all and group.name not in names:
+            continue
         holder = group.name if group.inside is None else group.inside.nodes
         counts[holder] = max(counts.get(holder, 0), group_counts(group).get(tier.per, 0))
     return sum(counts.values())

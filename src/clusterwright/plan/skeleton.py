@@ -27,7 +27,7 @@ from clusterwright.plan.layout import Layout, lay_out
 from clusterwright.plan.seats import Attachment, Bundle, NodeSeats, Seat, SeatLink, nic_speeds
 from clusterwright.spec.attachment import tier_order
 from clusterwright.spec.fabric import Attach, Fabric, Tier
-from clusterwright.spec.model import CLUSTER, ClusterSpec
+from clusterwright.spec.model import CLUSTER, ClusterSpec, NodeGroup
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,9 @@ def _fabric(
     seats_in: list[dict[int, list[int]]] = []  # per tier: group index -> its seats
     planes_of = planes_of_tiers(spec, fabric)
     for depth, (tier, planes) in enumerate(zip(fabric.tiers, planes_of, strict=True)):
-        instances = [-1] if tier.per == CLUSTER else [at for at in layout.instances(tier.per) if at in served]
+        instances = [-1]
+        if tier.per != CLUSTER:
+            instances = [group for group in layout.instances(tier.per) if group in served]
         numbering = Numbering(standing, fabric.name, tier)
         seats_in.append(
             _add_seats(layout, tier, depth, instances=instances, planes=planes, seats=seats, numbering=numbering)
@@ -242,7 +244,10 @@ def _served_groups(spec: ClusterSpec, layout: Layout, fabric: Fabric) -> frozens
         return frozenset(range(len(layout.groups)))
     names = {attach.nodes for attach in fabric.attach if attach.to is None}
     served = {index for index, group in enumerate(layout.groups) if group.node_group in names}
-    inside = {at for at, group in enumerate(spec.node_groups) if group.inside is not None and group.name in names}
+    inside: set[int] = set()
+    for index, node_group in enumerate(spec.node_groups):
+        if node_group.inside is not None and node_group.name in names:
+            inside.add(index)
     if not inside:
         return frozenset(served)
     for node in layout.nodes:
@@ -320,8 +325,10 @@ def _attach(
     late: list[tuple[int, Attach]] = []
     homes: dict[tuple[int, ...], tuple[int, list[int]] | None] = {}
     choice = SeatChoice(spec, layout, fabric, seats, standing.cables.get(fabric.name, {}))
-    groups = [(group, wanted.get(None if everything else group.name)) for group in spec.node_groups]
-    nics = [(group, attach, nic_speeds(group, attach)) for group, attach in groups]
+    nics: list[tuple[NodeGroup, Attach | None, Sequence[int]]] = []
+    for group in spec.node_groups:
+        attach = wanted.get(None) if everything else wanted.get(group.name)
+        nics.append((group, attach, nic_speeds(group, attach)))
     for number, node in enumerate(layout.nodes):
         group, attach, speeds = nics[node.node_group]
         if not speeds:
@@ -339,7 +346,7 @@ def _attach(
     crowded = fill_free_ports(spec, layout, fabric, seats=seats, nodes=late, node_seats=node_seats, choice=choice)
     if everything:
         _attach_switches(layout, others, seats_in, choice=choice, attachments=management, missing=missing)
-    bonds = [None if attach is None else attach.bond for _, attach in groups]
+    bonds = [None if attach is None else attach.bond for _, attach, _ in nics]
     if any(bonds):
         node_seats = [item._replace(bond=bonds[layout.nodes[item.node].node_group]) for item in node_seats]
     return node_seats, management, sorted(set(missing)), crowded

@@ -6,8 +6,10 @@ sets, each by its own means: a filter with prefixes around other addresses than 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from clusterwright.plan.asking import loopback_sources
 from clusterwright.plan.model import Plan
@@ -42,7 +44,9 @@ def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ..
             (int(pool.network_address), int(pool.broadcast_address)),
             *((loopback, loopback) for loopback in loopbacks),
         )
-    if not members or (tenants and all(tenant.keys() <= members for tenant in tenants.values())):
+    groups_on_fabric = frozenset(chain.from_iterable(tenants.values()))
+    has_all_hosts = bool(tenants) and groups_on_fabric <= members
+    if not members or has_all_hosts:
         return ((int(pool.network_address), int(pool.broadcast_address)),)
     addresses: list[Interval] = []
     for switch, by_group in tenants.items():
@@ -52,11 +56,12 @@ def zone_addresses(plan: Plan, zone: Zone, fabric: Fabric) -> tuple[Interval, ..
             addresses.append((subnet.network, subnet.network + size - 1))
         else:
             width = 2 if fabric.addressing.host_links == "point-to-point" else 1
-            for group, those in by_group.items():
-                if group in members:
-                    addresses += [
-                        (address - address % width, address - address % width + width - 1) for address in those
-                    ]
+            for group, group_addresses in by_group.items():
+                if group not in members:
+                    continue
+                for address in group_addresses:
+                    first = address - address % width
+                    addresses.append((first, first + width - 1))
     return tuple(addresses)
 
 
@@ -84,15 +89,12 @@ def zone_enforcement(plan: Plan) -> tuple[ZoneEnforcement, ...]:
 
     A node is in the zones of its group. Only an image carries a packet filter.
     """
-    nodes_by_place: dict[tuple[str, bool], list[str]] = {}
-    for device in sorted((device for device in plan.devices if device.kind == "node"), key=lambda node: node.name):
-        for zone in device.zones:
-            nodes_by_place.setdefault((zone, device.image is not None), []).append(device.name)
-    return tuple(
-        ZoneEnforcement(
-            zone.name,
-            tuple(nodes_by_place.get((zone.name, True), ())),
-            tuple(nodes_by_place.get((zone.name, False), ())),
-        )
-        for zone in plan.spec.zones
-    )
+    filtering: dict[str, list[str]] = defaultdict(list)
+    trusting: dict[str, list[str]] = defaultdict(list)
+    nodes = [device for device in plan.devices if device.kind == "node"]
+    for node in sorted(nodes, key=lambda node: node.name):
+        nodes_by_zone = trusting if node.image is None else filtering
+        for zone_name in node.zones:
+            nodes_by_zone[zone_name].append(node.name)
+    names = [zone.name for zone in plan.spec.zones]
+    return tuple(ZoneEnforcement(name, tuple(filtering[name]), tuple(trusting[name])) for name in names)

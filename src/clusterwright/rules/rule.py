@@ -21,7 +21,7 @@ from clusterwright.finding import Amendment, Finding, Position, Severity
 from clusterwright.intent.filter_bound import FilterBound
 from clusterwright.plan.allocation.disagreement import Comparison
 from clusterwright.plan.build import build_plan
-from clusterwright.plan.cabling import allocate_fabric
+from clusterwright.plan.fabric_ports import allocate_fabric
 from clusterwright.plan.figures import figures
 from clusterwright.plan.meeting import Wiring, wiring_of_skeleton
 from clusterwright.plan.model import Plan

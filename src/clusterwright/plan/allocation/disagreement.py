@@ -81,11 +81,13 @@ class Comparison:
     def unrecorded(self) -> tuple[int, int]:
         """Numbers of the plan's devices and cables missing in the file."""
         recorded = {*self.standing.nodes, *self.standing.switches}
-        cables = sum(
-            (cable.a.device, cable.a.port) not in self.standing.cables.get(cable.fabric, {})
-            for cable in self.plan.cables
-        )
-        return sum(device.name not in recorded for device in self.plan.devices), cables
+        devices = sum(device.name not in recorded for device in self.plan.devices)
+        cables = 0
+        for cable in self.plan.cables:
+            recorded_cables = self.standing.cables.get(cable.fabric, {})
+            if (cable.a.device, cable.a.port) not in recorded_cables:
+                cables += 1
+        return devices, cables
 
     @cached_property
     def disagreements(self) -> tuple[Disagreement, ...]:

@@ -23,11 +23,10 @@ class GivenAddresses:
         resting = skeleton.resting.addresses
         self.addresses = addresses
         self.subnets: dict[int, int] = {}
-        self._subnet_by_seat = {
-            number: addresses.subnet_number(seat.standing.hosts)
-            for number, seat in enumerate(skeleton.seats)
-            if seat.standing is not None and seat.standing.hosts is not None
-        }
+        self._subnet_by_seat: dict[int, int] = {}
+        for index, seat in enumerate(skeleton.seats):
+            if seat.standing is not None and seat.standing.hosts is not None:
+                self._subnet_by_seat[index] = addresses.subnet_number(seat.standing.hosts)
         rests = [addresses.subnet_number(address) for address in resting]
         self._subnets = Numbers(number for number in (*self._subnet_by_seat.values(), *rests) if number >= 0)
         self._skeleton = skeleton
@@ -52,7 +51,8 @@ class GivenAddresses:
         cables = (link.standing for link in links if link.standing is not None)
         allocated = (cable.address for cable in cables if cable.address is not None)
         for address in (*allocated, *self._skeleton.resting.addresses):
-            if (number := self.addresses.link_number(address)) >= 0:
+            number = self.addresses.link_number(address)
+            if number >= 0:
                 yield number
 
     def subnet(self, seat: int) -> int:
@@ -73,9 +73,8 @@ class GivenAddresses:
                 return self.addresses.host(subnet, number)
         if item.seat not in self._hosts:
             taken = (*self._allocated_hosts.get(item.seat, ()), *self._resting.get(subnet, ()))
-            self._hosts[item.seat] = Numbers(
-                number for address in taken if (number := self.addresses.host_number(subnet, address)) >= 0
-            )
+            numbers = [self.addresses.host_number(subnet, address) for address in taken]
+            self._hosts[item.seat] = Numbers([number for number in numbers if number >= 0])
         return self.addresses.host(subnet, self._hosts[item.seat].take())
 
     def link(self, link: SeatLink) -> tuple[int, int]:

@@ -7,7 +7,7 @@ with another mode: its link gets another port, and lint reports it (CW262).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from clusterwright.plan.ports import Allocation, PortShortage, blocks_of, free_ports_at
 from clusterwright.spec.fabric import Side, Uplinks
@@ -51,6 +51,12 @@ class CagePlaces:
         place = list(before_by_port).index(port)
         return list(ports)[place] if place < len(ports) else ""
 
+    def handed_on_all(
+        self, ports: Sequence[str], speeds: Sequence[int], *, before: HardwareModel, now: HardwareModel
+    ) -> list[str]:
+        """The port of model ``now`` for each of ``ports``."""
+        return [self.handed_on(port, before, now, speed) for port, speed in zip(ports, speeds, strict=True)]
+
 
 class _Cages:
     """The cages of one switch while ports are handed out."""
@@ -62,37 +68,67 @@ class _Cages:
         self._used: set[str] = set(resting)
         self._open: dict[Cage, tuple[PortMode, str]] = {}  # the mode that a cage runs in, and its side
 
-    def keep(self, port: str, speed_gbps: int, side: str, mode_name: str | None, blocks: tuple[str, ...]) -> bool:
-        """Leave a link in its port; False if it cannot be there. ``blocks`` are those of its side."""
+    def keep(self, port: str, speed_gbps: int, *, side: str, mode_name: str | None, blocks: tuple[str, ...]) -> str:
+        """Leave a link in its port and return the port; "" for a new link, and for one that cannot be there.
+
+        ``blocks`` are those of its side.
+        """
+        if not port:
+            return ""
         for cage, mode in self.places.of(self.model, speed_gbps, mode_name).get(port, ()):
-            if cage[0] not in blocks or (mode_name is not None and mode.name != mode_name):
+            block_name, _ = cage
+            if block_name not in blocks:
                 continue
-            opened = self._open.get(cage)
-            disabled = (mode.disables, cage[1]) if mode.disables is not None else None
-            if opened is not None and opened[0] != mode:
+            if mode_name is not None and mode.name != mode_name:
                 continue
-            if opened is None and (cage in self.taken or disabled in self._open):
+            if not self._can_run(cage, mode):
                 continue
-            self._open[cage] = (mode, side)
-            self.taken.add(cage)
-            if disabled is not None:
-                self.taken.add((disabled[0] or "", disabled[1]))
+            self._run(cage, mode, side)
             if port in self._used:
-                return False
+                return ""
             self._used.add(port)
-            return True
-        return False
+            return port
+        return ""
+
+    def _can_run(self, cage: Cage, mode: PortMode) -> bool:
+        """Whether a cage runs in a mode already, or can be opened in it."""
+        if cage in self._open:
+            open_mode, _ = self._open[cage]
+            return open_mode == mode
+        return cage not in self.taken and _disabled_cage(cage, mode) not in self._open
+
+    def _run(self, cage: Cage, mode: PortMode, side: str) -> None:
+        """Take a cage, and the one that is disabled by its mode."""
+        self._open[cage] = (mode, side)
+        self.taken.add(cage)
+        disabled = _disabled_cage(cage, mode)
+        if disabled is not None:
+            self.taken.add(disabled)
 
     def free(self, side: str, side_of_model: Side, blocks: tuple[str, ...], speed_gbps: int) -> Iterator[str]:
         """The remaining ports of a side at a speed: those of cages opened by it first."""
-        for cage, (mode, opened_by) in list(self._open.items()):
-            block = self.model.block(cage[0])
-            if opened_by == side and mode.speed_gbps == speed_gbps and block is not None and cage[0] in blocks:
-                yield from (port for port in mode.ports(block.cages[cage[1]]) if port not in self._used)
-        chosen = blocks_of(self.model, blocks)
-        for port in free_ports_at(chosen, speed_gbps, side_of_model.mode, self.taken):
+        for (block_name, index), (mode, opened_by) in list(self._open.items()):
+            block = self.model.block(block_name)
+            if block is None or block_name not in blocks:
+                continue
+            if opened_by != side or mode.speed_gbps != speed_gbps:
+                continue
+            yield from self._unused(mode.ports(block.cages[index]))
+        blocks_of_side = blocks_of(self.model, blocks)
+        yield from self._unused(free_ports_at(blocks_of_side, speed_gbps, side_of_model.mode, self.taken))
+
+    def _unused(self, ports: Iterable[str]) -> Iterator[str]:
+        for port in ports:
             if port not in self._used:
                 yield port
+
+
+def _disabled_cage(cage: Cage, mode: PortMode) -> Cage | None:
+    """The cage of another block that is disabled while ``cage`` runs in ``mode``."""
+    if mode.disables is None:
+        return None
+    _, index = cage
+    return mode.disables, index
 
 
 def allocate_beside(
@@ -112,26 +148,37 @@ def allocate_beside(
     free. Raises PortShortage.
     """
     cages = _Cages(places, model, resting - {*below, *above})
-    every = tuple(block.name for block in model.blocks)
+    all_blocks = tuple(block.name for block in model.blocks)
     reserved = up.side.blocks if up is not None else ()
-    down_blocks = down.blocks or tuple(name for name in every if name not in reserved)
-    links = up.links if up is not None else 0
-    wanted_up = [*above, *[""] * links][:links]
-    kept_down = [
-        port if port and cages.keep(port, speed, "down", down.mode, down_blocks) else ""
-        for port, speed in zip(below, down_speeds, strict=True)
-    ]
-    kept_up = [
-        port
-        if port and up is not None and cages.keep(port, up.speed_gbps, "up", up.side.mode, reserved or every)
-        else ""
-        for port in wanted_up
-    ]
-    down_ports = _filled(cages, "down", down, blocks=down_blocks, kept=kept_down, speeds=down_speeds)
+    down_blocks = down.blocks or tuple(name for name in all_blocks if name not in reserved)
+    up_blocks = reserved or all_blocks
+    kept_down = _kept(cages, "down", down, blocks=down_blocks, ports=below, speeds=down_speeds)
     if up is None:
-        return Allocation(down_ports, (), frozenset(cages.taken))
-    up_ports = _filled(cages, "up", up.side, blocks=reserved or every, kept=kept_up, speeds=[up.speed_gbps] * links)
-    return Allocation(down_ports, up_ports, frozenset(cages.taken))
+        down_ports = _filled(cages, "down", down, blocks=down_blocks, kept=kept_down, speeds=down_speeds)
+        return Allocation(down=down_ports, up=(), taken=frozenset(cages.taken))
+    up_speeds = [up.speed_gbps] * up.links
+    standing_up = [*above, *[""] * up.links][: up.links]
+    kept_up = _kept(cages, "up", up.side, blocks=up_blocks, ports=standing_up, speeds=up_speeds)
+    down_ports = _filled(cages, "down", down, blocks=down_blocks, kept=kept_down, speeds=down_speeds)
+    up_ports = _filled(cages, "up", up.side, blocks=up_blocks, kept=kept_up, speeds=up_speeds)
+    return Allocation(down=down_ports, up=up_ports, taken=frozenset(cages.taken))
+
+
+def _kept(
+    cages: _Cages,
+    side: str,
+    side_of_model: Side,
+    *,
+    blocks: tuple[str, ...],
+    ports: Sequence[str],
+    speeds: Sequence[int],
+) -> list[str]:
+    """The allocated ``ports`` of links that keep them, "" for the other links."""
+    kept: list[str] = []
+    for port, speed in zip(ports, speeds, strict=True):
+        kept_port = cages.keep(port, speed, side=side, mode_name=side_of_model.mode, blocks=blocks)
+        kept.append(kept_port)
+    return kept
 
 
 def _filled(
@@ -155,11 +202,17 @@ def _filled(
         new = next(free[speed], None)
         if new is None:
             index = len(filled)
-            lacking = sum(
-                not port and other_speed == speed
-                for port, other_speed in zip(kept[index:], speeds[index:], strict=True)
-            )
+            lacking = _new_links_at(speed, kept[index:], speeds[index:])
             need = speeds.count(speed)
             raise PortShortage(side, speed, need, need - lacking)
         filled.append(new)
     return tuple(filled)
+
+
+def _new_links_at(speed_gbps: int, kept: Sequence[str], speeds: Sequence[int]) -> int:
+    """Number of links at a speed without a port."""
+    new_links = 0
+    for port, speed in zip(kept, speeds, strict=True):
+        if not port and speed == speed_gbps:
+            new_links += 1
+    return new_links

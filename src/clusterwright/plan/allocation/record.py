@@ -70,9 +70,13 @@ def record(plan: Plan, day: date, before: Allocated | None = None) -> Allocated:
 def addresses_of(switches: Mapping[str, StandingSwitch], cables: Mapping[str, Cables]) -> Iterator[FabricAddress]:
     """Every allocated address: loopbacks, host subnets, and the lower end of every cable."""
     for switch in switches.values():
-        yield from ((switch.fabric, address) for address in (switch.loopback, switch.hosts) if address is not None)
+        for address in (switch.loopback, switch.hosts):
+            if address is not None:
+                yield switch.fabric, address
     for fabric, fabric_cables in cables.items():
-        yield from ((fabric, cable.address) for cable in fabric_cables.values() if cable.address is not None)
+        for cable in fabric_cables.values():
+            if cable.address is not None:
+                yield fabric, cable.address
 
 
 def _groups(plan: Plan, standing: Standing) -> dict[GroupKey, StandingGroups]:
@@ -82,22 +86,25 @@ def _groups(plan: Plan, standing: Standing) -> dict[GroupKey, StandingGroups]:
         if group.node_group:
             names.setdefault((group.node_group, group.level, group.parent), []).append(group.name)
     left_out = {group.name: group.left_out for group in plan.spec.node_groups}
-    groups = {}
-    for key, names_of_group in names.items():
-        standing_names = [
-            name for name in standing.groups.get(key, ()) if name in names_of_group or name in left_out[key[0]]
-        ]
-        stem = names_of_group[0].rstrip("0123456789")
-        missing = [
-            name
-            for name in left_out[key[0]]
-            if name not in standing_names and name.rstrip("0123456789") == stem and len(name) > len(stem)
-        ]
-        rest = [name for name in names_of_group if name not in standing_names]
+    groups: dict[GroupKey, StandingGroups] = {}
+    for key, planned_names in names.items():
+        node_group, _, _ = key
+        possible_names = {*planned_names, *left_out[node_group]}
+        standing_names = [name for name in standing.groups.get(key, ()) if name in possible_names]
+        new_names = [name for name in planned_names if name not in standing_names]
+        stem = _stem(planned_names[0])
+        numbered = [name for name in left_out[node_group] if name != stem]
+        unrecorded = [name for name in numbered if name not in standing_names]
+        missing = [name for name in unrecorded if _stem(name) == stem]
         if missing:
-            rest = sorted([*rest, *missing], key=lambda name: int(name.removeprefix(stem)))
-        groups[key] = StandingGroups((*standing_names, *rest), 0)
+            new_names = sorted([*new_names, *missing], key=lambda name: int(name.removeprefix(stem)))
+        groups[key] = StandingGroups((*standing_names, *new_names), 0)
     return groups
+
+
+def _stem(name: str) -> str:
+    """A group's name without its number."""
+    return name.rstrip("0123456789")
 
 
 def _switch(device: Device, hosts: int | None) -> StandingSwitch:
@@ -134,21 +141,25 @@ def _freed_ports(plan: Plan, standing: Standing, now: Allocated, day: date) -> d
             for name, port in _ends(cable):
                 if name in switches and (switches[name], port) not in used:
                     since.setdefault((switches[name], port), Freed(day, 0))
-    return {end: freed for end, freed in since.items() if end not in used and _rests(plan, freed, day)}
+    unused = {end: freed for end, freed in since.items() if end not in used}
+    return {end: freed for end, freed in unused.items() if _rests(plan, freed, day)}
 
 
 def _freed_addresses(plan: Plan, standing: Standing, now: Allocated, day: date) -> dict[FabricAddress, Freed]:
     """Resting addresses: earlier ones until their quarantine ends, and new ones."""
-    gone: dict[FabricAddress, Freed] = {
-        (standing.fabric(fabric), address): freed
-        for (fabric, address), freed in standing.allocated.freed_addresses.items()
-    }
+    gone: dict[FabricAddress, Freed] = {}
+    for (fabric, address), freed in standing.allocated.freed_addresses.items():
+        gone[standing.fabric(fabric), address] = freed
     taken = set(addresses_of(now.switches, now.cables))
     for fabric, address in addresses_of(standing.allocated.switches, standing.allocated.cables):
         gone.setdefault((standing.fabric(fabric), address), Freed(day, 0))
     addressed = {fabric.name for fabric in plan.spec.fabrics if fabric.addressing is not None}
-    kept = {owned: freed for owned, freed in gone.items() if owned not in taken and owned[0] in addressed}
-    return {owned: freed for owned, freed in kept.items() if _rests(plan, freed, day)}
+    resting: dict[FabricAddress, Freed] = {}
+    for (fabric, address), freed in gone.items():
+        is_free = fabric in addressed and (fabric, address) not in taken
+        if is_free and _rests(plan, freed, day):
+            resting[fabric, address] = freed
+    return resting
 
 
 def _rests(plan: Plan, freed: Freed, day: date) -> bool:

@@ -81,9 +81,9 @@ def _bundle(
         up = fabric.tiers[seats[lower].tier].up
         if up is not None and up.spread == ADJACENT:
             fresh.sort()
-        replugged = [
-            SeatLink(upper, cable, is_replugged=True) for upper, cable in zip(fresh, loose[lower], strict=False)
-        ]
+        replugged: list[SeatLink] = []
+        for upper, cable in zip(fresh, loose[lower], strict=False):
+            replugged.append(SeatLink(upper, cable, is_replugged=True))
         links_by_seat[lower] = (*kept[lower], *replugged, *map(SeatLink, fresh[len(replugged) :]))
     return links_by_seat
 

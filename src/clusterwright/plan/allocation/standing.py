@@ -6,14 +6,13 @@ plan is a function of the spec and of earlier allocations, and the same for a sp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from clusterwright.plan.naming import Naming
 from clusterwright.spec.allocated.facts import Allocated, Cables, StandingCable, StandingNode, StandingSwitch
 from clusterwright.spec.fabric import Tier
-from clusterwright.spec.growth import Renamed
 from clusterwright.spec.model import ClusterSpec
 
 SeatKey = tuple[str, str, str, int, int]
@@ -35,7 +34,7 @@ class Numbers:
         return frozenset(self._given)
 
     def take(self, kept_number: int | None = None) -> int:
-        """``own``, or if it is None the first free number."""
+        """``kept_number``, or without one the first free number."""
         if kept_number is not None:
             return kept_number
         while self._next in self._taken:
@@ -130,11 +129,18 @@ class Standing:
 
     def node_group(self, before: str) -> str:
         """Today's name of the file's node group ``before``."""
-        return self._now(before, "nodes")
+        for item in self.spec.renamed:
+            if item.nodes and item.was == before:
+                return item.nodes
+        return before
 
     def fabric(self, before: str) -> str:
         """Today's name of the file's fabric ``before``."""
-        return self._now(before, "fabric")
+        for item in self.spec.renamed:
+            is_fabric = item.tier is None
+            if is_fabric and item.fabric and item.was == before:
+                return item.fabric
+        return before
 
     def tier(self, switch: StandingSwitch) -> str:
         """Today's role of a switch's tier."""
@@ -147,10 +153,10 @@ class Standing:
     @cached_property
     def groups(self) -> Mapping[tuple[str, str, str], tuple[str, ...]]:
         """Names of groups by node group, level and the larger group around."""
-        allocated_groups = self.allocated.groups.items()
-        return {
-            (self.node_group(nodes), level, parent): item.names for (nodes, level, parent), item in allocated_groups
-        }
+        names: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        for (node_group, level, parent), item in self.allocated.groups.items():
+            names[self.node_group(node_group), level, parent] = item.names
+        return names
 
     @cached_property
     def group_names(self) -> frozenset[str]:
@@ -166,10 +172,11 @@ class Standing:
     @cached_property
     def seats(self) -> Mapping[SeatKey, StandingSwitch]:
         """Switches by their seat."""
-        return {
-            (self.fabric(switch.fabric), self.tier(switch), switch.group, switch.plane, switch.position): switch
-            for switch in self.allocated.switches.values()
-        }
+        seats: dict[SeatKey, StandingSwitch] = {}
+        for switch in self.allocated.switches.values():
+            key = (self.fabric(switch.fabric), self.tier(switch), switch.group, switch.plane, switch.position)
+            seats[key] = switch
+        return seats
 
     @cached_property
     def switches(self) -> Mapping[str, StandingSwitch]:
@@ -211,32 +218,31 @@ class Standing:
         freed = self.allocated.freed_addresses
         addresses = {address for owner, address in freed if self.fabric(owner) == fabric}
         if self.spec.allocation.quarantine_days:
-            recorded_cables = self.cables.get(fabric, {})
-            kept_cables = [cable for cable in cables if cable is not None]
-            gone = []
-            if len(kept_cables) < len(recorded_cables):
-                there = {(cable.device, cable.port) for cable in kept_cables}
-                gone = [cable for end, cable in recorded_cables.items() if end not in there]
+            gone = self._gone_cables(fabric, cables)
             for cable in gone:
                 ports.setdefault(cable.upper, set()).add(cable.upper_port)
                 ports.setdefault(cable.device, set()).add(cable.port)
             for cable in filter(None, replugged):
                 ports.setdefault(cable.upper, set()).add(cable.upper_port)
             addresses.update(cable.address for cable in gone if cable.address is not None)
-            seated = {switch.name for switch in seats if switch is not None}
-            for switch in self.allocated.switches.values():
-                if switch.name not in seated and self.fabric(switch.fabric) == fabric:
-                    numbers = (switch.loopback, switch.hosts)
-                    addresses.update(number for number in numbers if number is not None)
+            addresses.update(self._gone_switch_addresses(fabric, seats))
         return Resting({device: frozenset(given_up) for device, given_up in ports.items()}, frozenset(addresses))
 
-    def _now(self, name: str, kind: str) -> str:
-        if not self.spec.renamed:
-            return name
-        return next((new for item in self.spec.renamed if (new := _new(item, kind)) and item.was == name), name)
+    def _gone_cables(self, fabric: str, cables: Iterable[StandingCable | None]) -> list[StandingCable]:
+        """Allocated cables of a fabric that are not among ``cables``."""
+        recorded_cables = self.cables.get(fabric, {})
+        kept_cables = [cable for cable in cables if cable is not None]
+        if len(kept_cables) >= len(recorded_cables):
+            return []
+        kept_ends = {(cable.device, cable.port) for cable in kept_cables}
+        return [cable for end, cable in recorded_cables.items() if end not in kept_ends]
 
-
-def _new(item: Renamed, kind: str) -> str | None:
-    if kind == "nodes":
-        return item.nodes
-    return item.fabric if item.tier is None else None
+    def _gone_switch_addresses(self, fabric: str, seats: Iterable[StandingSwitch | None]) -> Iterator[int]:
+        """Addresses of a fabric's allocated switches that are not in ``seats``."""
+        seated = {switch.name for switch in seats if switch is not None}
+        for switch in self.allocated.switches.values():
+            if switch.name in seated or self.fabric(switch.fabric) != fabric:
+                continue
+            for address in (switch.loopback, switch.hosts):
+                if address is not None:
+                    yield address

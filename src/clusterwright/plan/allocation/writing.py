@@ -20,12 +20,12 @@ version: 1
 
 def allocation_text(spec: ClusterSpec, stands: Allocated) -> str:
     """The whole file."""
-    versions = {
-        fabric.name: fabric.addressing.hosts.version for fabric in spec.fabrics if fabric.addressing is not None
-    }
-    lengths = {
-        fabric.name: fabric.addressing.hosts_per_switch for fabric in spec.fabrics if fabric.addressing is not None
-    }
+    versions: dict[str, int] = {}
+    lengths: dict[str, int] = {}
+    for fabric in spec.fabrics:
+        if fabric.addressing is not None:
+            versions[fabric.name] = fabric.addressing.hosts.version
+            lengths[fabric.name] = fabric.addressing.hosts_per_switch
     lines = [HEADER.format(name=spec.name), "\ngroups:\n"]
     for (nodes, level, parent), groups in stands.groups.items():
         lines.append(f"  {nodes} {level}{f' in {parent}' if parent else ''}: {fold(groups.names)}\n")
@@ -34,12 +34,12 @@ def allocation_text(spec: ClusterSpec, stands: Allocated) -> str:
     lines.append("\nswitches:\n")
     for switch in stands.switches.values():
         lines.append(f"  {switch.name}: {_switch(switch, versions, lengths)}\n")
-    for fabric, cables in stands.cables.items():
+    for fabric_name, cables in stands.cables.items():
         if cables:
-            lines.append(f"\n{CABLES}{fabric}:\n")
+            lines.append(f"\n{CABLES}{fabric_name}:\n")
             # The ports of a bond share the address of the first: a line has one for each of its ports, or none.
             for _, device_cables in groupby(cables.values(), key=lambda cable: (cable.device, cable.address is None)):
-                lines.append(f"  {_cables(list(device_cables), versions.get(fabric, 0))}\n")
+                lines.append(f"  {_cables(list(device_cables), versions.get(fabric_name, 0))}\n")
     if stands.freed:
         lines.append("\nfreed:\n")
         lines += (f"  {line}\n" for line in _freed(stands, versions))
@@ -55,8 +55,12 @@ def _former(former: Mapping[str, str]) -> Iterator[str]:
     start = 0
     for word in fold(names).split():
         run_names = names[start : start + len(expand(word))]
-        before = fold([former[name] for name in run_names])
-        yield from (f"{name}: {former[name]}" for name in run_names) if " " in before else (f"{word}: {before}",)
+        former_names = fold([former[name] for name in run_names])
+        is_one_word = " " not in former_names
+        if is_one_word:
+            yield f"{word}: {former_names}"
+        else:
+            yield from (f"{name}: {former[name]}" for name in run_names)
         start += len(run_names)
 
 

@@ -147,7 +147,8 @@ def cables_at_most(spec: ClusterSpec, fabrics: Iterable[FabricSkeleton]) -> Mapp
     for skeleton in fabrics:
         fabric, joined = skeleton.fabric, skeleton.joined_tiers()
         for depth, tier in enumerate(fabric.tiers):
-            below = [lower.up.side.length_m for lower, upper in joined if upper is tier and lower.up is not None]
+            lower_tiers = [lower for lower, upper in joined if upper is tier]
+            below = [lower.up.side.length_m for lower in lower_tiers if lower.up is not None]
             cables[fabric.name, depth, "down"] = at_most_m(spec, max(tier.down.length_m, *below, 0))
             if tier.up is not None:
                 cables[fabric.name, depth, "up"] = at_most_m(spec, tier.up.side.length_m)
@@ -165,7 +166,7 @@ def _pile(group: NodeGroup) -> int:
 
 
 def runs_of(plan: Plan) -> CableRuns:
-    """The ways between the devices of a plan."""
+    """The paths between the devices of a plan."""
     return CableRuns(plan.spec, plan.groups, plan.by_name)
 
 
@@ -193,10 +194,9 @@ def rack_places(floor: Floor | None) -> Mapping[str, RackPlace]:
         except ValueError:  # lint says so (CW704)
             continue
         for index, name in enumerate(names):
-            places.setdefault(
-                name,
-                RackPlace(row=number, row_name=row.name, position=index + 1, x_m=(index + 0.5) * floor.rack_width_m),
-            )
+            middle_m = (index + 0.5) * floor.rack_width_m
+            place = RackPlace(row=number, row_name=row.name, position=index + 1, x_m=middle_m)
+            places.setdefault(name, place)
     return places
 
 
