@@ -107,6 +107,27 @@ def test_a_line_that_nobody_knows_leaves_the_claim_open(path: str, line: str) ->
     assert result.is_refuted or path in result.word
 
 
+BARE = "node-without-image"
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "message"),
+    [
+        (ACCOUNTS, 'u eve 3000 "eve" /var/home/eve /bin/bash', "eve is no account of the spec"),
+        ("etc/ssh/authorized_keys.d/root", KEY, "keys of root, which is no account"),
+        (SUDOERS, "eve ALL=(ALL:ALL) NOPASSWD: ALL", "eve becomes root, and is no account"),
+        (SSHD, "PermitRootLogin yes", "root logs in with a password"),
+    ],
+)
+def test_a_login_on_a_device_without_planned_accounts_is_refuted(path: str, line: str, message: str) -> None:
+    """Each file alone, on a device that the spec plans no account for."""
+    tree = whole()
+    extra = tree_of(tree.cluster, [Artifact(BARE, path, f"{line}\n".encode(), "node-logins")])
+    result = NODE_LOGINS.run(replace(tree, files={**tree.files, **extra.files}))
+    assert {example.device for example in result.counterexamples} == {BARE}
+    assert any(message in example.message for example in result.counterexamples), result.counterexamples
+
+
 def test_a_folder_without_a_spec_shows_doors_that_need_none() -> None:
     assert verdict(KEYS, added(f"{KEY} eve"), declared=False).is_proven
     assert verdict(SSHD, changed("PasswordAuthentication no", "PasswordAuthentication yes"), declared=False).is_refuted

@@ -6,9 +6,8 @@ file that it does not render is reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 
 from clusterwright.hosts.linux.reader.node_logins import (
     ACCOUNTS,
@@ -24,6 +23,7 @@ from clusterwright.hosts.linux.reader.node_logins import (
 from clusterwright.packets.phrases import count
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.declared_logins import Accounts
+from clusterwright.proofs.reading import reader_by_switch
 from clusterwright.proofs.tree import RenderedTree
 
 # Required values of sshd by keyword in lower case, and the effect of another value.
@@ -33,6 +33,7 @@ _SSHD = {
     "permitrootlogin": ("prohibit-password", "root logs in with a password"),
 }
 _CLOSED = {"no", "prohibit-password"}
+_NO_ACCOUNTS: Accounts = frozenset()
 Fault = tuple[str, int, str]
 """Path, line (0 for the whole file), and message."""
 
@@ -61,8 +62,11 @@ def _check(tree: RenderedTree) -> Verdict:
         )
         if (files, wanted) not in faults:  # nodes of an image have the same files
             faults[files, wanted] = list(_faults(files, wanted))
-        counterexamples += [Counterexample(device, *fault) for fault in faults[files, wanted]]
-    accounts = {account.name for account in chain.from_iterable(wanted or () for wanted in nodes.values())}
+        for path, line, message in faults[files, wanted]:
+            counterexamples.append(Counterexample(device=device, file=path, line=line, message=message))
+    accounts: set[str] = set()
+    for wanted in nodes.values():
+        accounts.update(account.name for account in wanted or ())
     facts = [Fact("nodes with accounts", len(nodes))]
     if accounts:
         facts.append(Fact("accounts", len(accounts)))
@@ -84,17 +88,37 @@ def _not_read(tree: RenderedTree, nodes: Mapping[str, Accounts | None]) -> str:
 
 
 def _nodes(tree: RenderedTree) -> Mapping[str, Accounts | None]:
-    """Nodes with planned accounts, or with files creating some."""
-    made = dict.fromkeys(tree.devices_with(ACCOUNTS))
+    """Planned accounts of the nodes that have some, and of devices with files about logins."""
     if tree.declaration is None:
-        return made
-    logins = tree.declaration.logins
-    return {device: wanted for device, wanted in logins.items() if wanted or device in made}
+        return dict.fromkeys(tree.devices_with(ACCOUNTS))
+    planned = tree.declaration.logins
+    with_files = _with_login_files(tree, switches=tree.declaration.roles.keys())
+    nodes: dict[str, Accounts | None] = {}
+    for device in (*planned, *sorted(with_files - planned.keys())):
+        wanted = planned.get(device, _NO_ACCOUNTS)
+        if wanted or device in with_files:
+            nodes[device] = wanted
+    return nodes
+
+
+def _with_login_files(tree: RenderedTree, switches: Collection[str]) -> frozenset[str]:
+    """Devices with files about logins; those of switches belong to ``isolation``."""
+    devices: set[str] = set()
+    for path in (SSHD, *_key_paths(tree)):  # paths of switches too
+        devices.update(tree.devices_with(path))
+    devices.difference_update(switches)
+    for path in (ACCOUNTS, SUDOERS):
+        devices.update(tree.devices_with(path))
+    return frozenset(devices - reader_by_switch(tree).keys())
+
+
+def _key_paths(tree: RenderedTree) -> list[str]:
+    return [path for path in tree.paths if path.startswith(KEYS)]
 
 
 def _keys_of(tree: RenderedTree) -> Mapping[str, dict[str, str]]:
     keys: dict[str, dict[str, str]] = {}
-    for path in (path for path in tree.paths if path.startswith(KEYS)):
+    for path in _key_paths(tree):
         for device in tree.devices_with(path):
             keys.setdefault(device, {})[path.removeprefix(KEYS)] = tree.text(device, path) or ""
     return keys
@@ -123,11 +147,17 @@ def _account_faults(made: Mapping[str, NodeAccount], wanted: Accounts) -> Iterat
         if planned is None:
             yield ACCOUNTS, account.line, f"{name} is no account of the spec"
         elif (account.uid, account.groups) != (planned.uid, planned.groups):
-            groups = ", ".join(sorted(account.groups)) or "no group"
-            wants = f"{planned.uid} in {', '.join(sorted(planned.groups)) or 'no group'}"
-            yield ACCOUNTS, account.line, f"{name} has the number {account.uid} in {groups}, the spec wants {wants}"
+            groups, wanted_groups = _in_words(account.groups), _in_words(planned.groups)
+            message = (
+                f"{name} has the number {account.uid} in {groups}, the spec wants {planned.uid} in {wanted_groups}"
+            )
+            yield ACCOUNTS, account.line, message
     for name in sorted(by_name.keys() - made.keys()):
         yield ACCOUNTS, 0, f"the account {name} is missing"
+
+
+def _in_words(groups: frozenset[str]) -> str:
+    return ", ".join(sorted(groups)) or "no group"
 
 
 def _key_faults(keys: Mapping[str, str], wanted: Accounts) -> Iterator[Fault]:
@@ -163,7 +193,7 @@ NODE_LOGINS = ProofCheck(
     name="node-logins",
     claim="Only the spec's accounts get in to a node, by the keys of their operators, and those become root that may.",
     kinds=frozenset({"node-logins"}),
-    intent=frozenset({"installed_by_others", "logins"}),
+    intent=frozenset({"installed_by_others", "logins", "roles"}),
     applies=lambda tree: bool(_nodes(tree)),
     check=_check,
     spec_only="the planned accounts, keys and rights",
