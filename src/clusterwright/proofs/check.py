@@ -253,11 +253,12 @@ class ProofCheck:
         if not left_out:
             return counterexamples
         nodes = set(chain.from_iterable(left_out.values()))
-        return tuple(
-            counterexample
-            for counterexample in counterexamples
-            if counterexample.device not in nodes or self._stands_alone(tree, counterexample)
-        )
+        refuting: list[Counterexample] = []
+        for counterexample in counterexamples:
+            has_other_owner = counterexample.device in nodes
+            if not has_other_owner or self._stands_alone(tree, counterexample):
+                refuting.append(counterexample)
+        return tuple(refuting)
 
     def _stands_alone(self, tree: RenderedTree, counterexample: Counterexample) -> bool:
         """Whether a fault is in a rendered file whose faults hold by themselves."""

@@ -92,7 +92,7 @@ def read_folder(
         elif rendering is not None:
             files_by_device[device][path] = RenderedFile(device=device, path=path, kind=kind, read=partial(_text, file))
         if rendering is not None:
-            takers = [group for group in groups.get(device, [device]) if group == device or (group, path) not in listed]
+            takers = _takers(device, path, groups, listed)
             others += [(stranger, path) for stranger in rendering.strangers(takers, path, content)]
     for place, (file, _) in file_at.items():
         if place not in listed:
@@ -111,6 +111,13 @@ def read_folder(
         rendering=rendering,
         others=tuple(others),
     )
+
+
+def _takers(owner: str, path: str, groups: Mapping[str, list[str]], listed: Collection[tuple[str, str]]) -> list[str]:
+    """Devices that take a file from its owner: a device itself, or an image's members without a file of their own."""
+    if owner not in groups:
+        return [owner]
+    return [member for member in groups[owner] if member == owner or (member, path) not in listed]
 
 
 def _listed_file(
@@ -262,9 +269,9 @@ def _manifest(folder: Path) -> tuple[str, dict[str, list[str]], list[tuple[str, 
     except (ValueError, KeyError, TypeError, RecursionError):
         raise TreeMismatch(f"{path}: this is no manifest of a rendered tree. Render the spec again.") from None
     texts = (cluster, *groups, *members, *chain.from_iterable(entries))
-    if not all(isinstance(text, str) for text in texts) or not all(
-        isinstance(group, list) for group in groups.values()
-    ):
+    has_texts = all(isinstance(text, str) for text in texts)
+    has_lists = all(isinstance(group, list) for group in groups.values())
+    if not has_texts or not has_lists:
         raise TreeMismatch(f"{path}: this is no manifest of a rendered tree. Render the spec again.")
     twice = [device for device, count in Counter(members).items() if count > 1]
     if twice:

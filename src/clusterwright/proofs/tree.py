@@ -86,10 +86,11 @@ class ExpectedTree:
         planned = self.files.get((device, path))
         if planned is None:
             return False
-        if not planned.around_secrets:
-            return hashlib.sha256(content).hexdigest() == planned.sha256 or _is_reworded(path, content, planned)
-        value = rb"[\s\S]*" if not b"".join(planned.around_secrets).strip() else rb"[^\n]*"
-        return re.fullmatch(value.join(map(re.escape, planned.around_secrets)), content) is not None
+        if planned.around_secrets:
+            return _matches_around_secrets(content, planned.around_secrets)
+        if hashlib.sha256(content).hexdigest() == planned.sha256:
+            return True
+        return _is_reworded(path, content, planned)
 
     def strangers(self, devices: Iterable[str], path: str, content: bytes) -> Iterator[str]:
         """The ``devices`` with other rendered content; compared once for equal expectations."""
@@ -116,14 +117,15 @@ def rendering_of(
     For the sets of kinds see ExpectedTree.
     """
     own_files = {(artifact.device, artifact.path): _planned(artifact) for artifact in artifacts}
-    shared = [(members, {artifact.path: _planned(artifact) for artifact in files}) for members, files in images]
-    wanted = frozenset(needed) if needed is not None else None
+    shared: list[tuple[Collection[str], Mapping[str, PlannedFile]]] = []
+    for members, image_files in images:
+        shared.append((members, {artifact.path: _planned(artifact) for artifact in image_files}))
     return ExpectedTree(
         cluster=cluster,
         files=layered(own_files, shared),
         devices=frozenset(devices),
         kinds=frozenset(kinds),
-        needed=wanted,
+        needed=frozenset(needed) if needed is not None else None,
     )
 
 
@@ -144,6 +146,13 @@ def _bare(path: str, content: bytes) -> str:
 def _is_reworded(path: str, content: bytes, planned: PlannedFile) -> bool:
     """Whether a file differs from the planned one in comments and blank lines alone."""
     return bool(planned.bare) and _bare(path, content) == planned.bare
+
+
+def _matches_around_secrets(content: bytes, around_secrets: tuple[bytes, ...]) -> bool:
+    """Whether the content is that text with any values between; lines only in a file that is one secret as a whole."""
+    is_whole_secret = not b"".join(around_secrets).strip()
+    value = rb"[\s\S]*" if is_whole_secret else rb"[^\n]*"
+    return re.fullmatch(value.join(map(re.escape, around_secrets)), content) is not None
 
 
 def _around_secrets(content: bytes) -> tuple[bytes, ...]:
@@ -196,11 +205,12 @@ class RenderedTree:
 
     def left_open_for(self, claim: str) -> frozenset[str]:
         """Names of the devices with unread text relevant to a claim."""
-        return frozenset(
-            device
-            for (device, file), errors in self.left_open.items()
-            if self.files.get((device, file.path)) is file and any(claim in claims for _, claims in errors)
-        )
+        devices: set[str] = set()
+        for (device, file), errors in self.left_open.items():
+            is_in_tree = self.files.get((device, file.path)) is file  # derived trees share these results
+            if is_in_tree and any(claim in claims for _, claims in errors):
+                devices.add(device)
+        return frozenset(devices)
 
     def devices_with(self, path: str) -> tuple[str, ...]:
         """Names of the devices with a file at ``path``, in order."""
@@ -242,8 +252,12 @@ class RenderedTree:
         if self.rendering is None:
             return {}
         planned, needed = self.rendering.files, self.rendering.needed
-        absent = {place: planned[place].kind for place in sorted(planned.keys() - self.files.keys())}
-        return {place: kind for place, kind in absent.items() if needed is None or kind in needed}
+        lacking: dict[tuple[str, str], str] = {}
+        for place in sorted(planned.keys() - self.files.keys()):
+            kind = planned[place].kind
+            if needed is None or kind in needed:
+                lacking[place] = kind
+        return lacking
 
     def in_parts(self, devices: Collection[str], count: int) -> Iterator[RenderedTree]:
         """Trees of the files of ``count`` of these devices each, then one of all other files.
@@ -274,8 +288,10 @@ def tree_of(
 ) -> RenderedTree:
     """Tree of artifacts held in memory, and of ``images``."""
     own_files = {(artifact.device, artifact.path): _in_memory(artifact) for artifact in artifacts}
-    shared = [(members, {artifact.path: _shared(artifact) for artifact in files}) for members, files in images]
-    return RenderedTree(cluster, layered(own_files, shared), declaration, plain=plain)
+    shared: list[tuple[Collection[str], Mapping[str, RenderedFile]]] = []
+    for members, image_files in images:
+        shared.append((members, {artifact.path: _shared(artifact) for artifact in image_files}))
+    return RenderedTree(cluster=cluster, files=layered(own_files, shared), declaration=declaration, plain=plain)
 
 
 def _in_memory(artifact: Artifact) -> RenderedFile:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 
 from clusterwright.facts.reader import LOGINS, LOGS, NAMES, TIME
@@ -14,7 +15,7 @@ from clusterwright.packets.ranges import EMPTY, Ranges, ranges
 from clusterwright.plan.asking import inband_sources
 from clusterwright.plan.boot import relay_sources, relay_targets, server_addresses
 from clusterwright.plan.first_contact import contact_fabrics
-from clusterwright.plan.model import Device, Plan
+from clusterwright.plan.model import Device, Plan, Subnet
 from clusterwright.plan.node_parts import left_out_parts, owns_part
 from clusterwright.plan.zone_addresses import zone_addresses
 from clusterwright.proofs.isolation.declared import (
@@ -35,7 +36,7 @@ from clusterwright.spec.fabric import Fabric
 from clusterwright.spec.hardware.site_limits import site_for, untold
 from clusterwright.spec.hardware.systems import System, system_of, systems
 from clusterwright.spec.image import FILTER, NETWORK
-from clusterwright.spec.isolation import Border, Network, Zone
+from clusterwright.spec.isolation import Border, Flow, Network, Zone
 from clusterwright.spec.site import Operator, Site
 from clusterwright.spec.zone_reach import members_of
 from clusterwright.switches.readers import READERS
@@ -43,112 +44,148 @@ from clusterwright.switches.readers import READERS
 # RFC 8907 and RFC 2865.
 _LOGIN_SERVICES = {"tacacs": ("tcp", 49), "radius": ("udp", 1812)}
 _HOST_SIDES = frozenset({"host", "management"})
+_NO_LOGIN = DeclaredLogin(keys=frozenset(), has_password=False, is_admin=False)
+_End = tuple[str, str]
+"""Device and port."""
 
 
-def _prefixes(plan: Plan, border: Border) -> Iterator[tuple[int, int]]:
-    for zone in plan.spec.zones:
-        if zone.name in border.zones:
-            for network in zone.prefixes:
-                if network.version == border.address.version:
-                    yield int(network.network_address), network.prefixlen
+@dataclass(frozen=True, slots=True)
+class _CabledEnds:
+    """Ends of the plan's cables on fabrics with addresses."""
+
+    hosts: Mapping[tuple[str, str], Mapping[str, _End]]
+    """Device and port behind each port of a switch, by fabric and switch."""
+    addresses: Mapping[tuple[int, int], _End]
+    """Device and port by version and number of an address."""
+    management: Mapping[str, str]
+    """Fabric of each switch's management port."""
+    linked: Mapping[str, frozenset[str]]
+    """Ports with a cable or border, on all fabrics, by device."""
+
+
+def _cabled_ends(plan: Plan) -> _CabledEnds:
+    hosts: dict[tuple[str, str], dict[str, _End]] = defaultdict(dict)
+    addresses: dict[tuple[int, int], _End] = {}
+    management: dict[str, str] = {}
+    linked: dict[str, set[str]] = defaultdict(set)
+    versions = {fabric.name: _version(fabric) for fabric in plan.spec.fabrics if fabric.addressing is not None}
+    for cable in plan.cables:
+        lower, upper = cable.a, cable.b
+        linked[lower.device].add(lower.port)
+        linked[upper.device].add(upper.port)
+        if cable.fabric not in versions or lower.side not in _HOST_SIDES:
+            continue
+        end = (lower.device, lower.port)
+        hosts[cable.fabric, upper.device][upper.port] = end
+        if plan.by_name[lower.device].kind == "switch":
+            management[lower.device] = cable.fabric
+        if lower.address is not None:
+            addresses[versions[cable.fabric], lower.address] = end
+    for border in plan.spec.borders:
+        linked[border.device].add(border.port)
+    return _CabledEnds(
+        hosts=hosts,
+        addresses=addresses,
+        management=management,
+        linked={name: frozenset(ports) for name, ports in linked.items()},
+    )
 
 
 def declared_of(plan: Plan) -> DeclaredIsolation:
     """Isolation declared by the spec behind a plan."""
-    ports: dict[tuple[str, str], dict[str, tuple[str, str]]] = defaultdict(dict)
-    addresses: dict[tuple[int, int], tuple[str, str]] = {}
-    management: dict[str, str] = {}
-    linked: dict[str, set[str]] = defaultdict(set)
-    addressed = {fabric.name: fabric for fabric in plan.spec.fabrics if fabric.addressing is not None}
-    versions = {name: _version(fabric) for name, fabric in addressed.items()}
-    for cable in plan.cables:
-        a, b = cable.a, cable.b
-        linked[a.device].add(a.port)
-        linked[b.device].add(b.port)
-        if cable.fabric not in addressed or a.side not in _HOST_SIDES:
-            continue
-        ports[cable.fabric, b.device][b.port] = end = (a.device, a.port)
-        if plan.by_name[a.device].kind == "switch":
-            management[a.device] = cable.fabric
-        if a.address is not None:
-            addresses[versions[cable.fabric], a.address] = end
-    for border in plan.spec.borders:
-        linked[border.device].add(border.port)
-    zones = tuple(_zone(plan, zone) for zone in plan.spec.zones)
-    relays = relay_targets(plan)
-    sources = relay_sources(plan)
+    site = plan.spec.site
+    ends = _cabled_ends(plan)
+    nodes = [device for device in plan.devices if device.kind == "node"]
+    switches = [device for device in plan.devices if device.kind == "switch"]
     return DeclaredIsolation(
-        zones=zones,
-        flows=tuple(
-            DeclaredFlow(
-                name=flow.name,
-                source=flow.source,
-                target=flow.target,
-                protocol=flow.protocol,
-                ports=ranges(flow.ports) if flow.ports else None,
-                is_rdma=flow.is_rdma,
-            )
-            for flow in plan.spec.flows
-        ),
-        fabrics=tuple(
-            DeclaredFabric(
-                name=fabric.name,
-                technology=fabric.technology,
-                version=_version(fabric),
-                pool=_range([fabric.addressing.hosts]),
-                is_provided=fabric.is_provided,
-            )
-            for fabric in addressed.values()
-            if fabric.addressing is not None
-        ),
-        zones_of={d.name: d.zones for d in plan.devices if d.kind == "node"},
-        imaged=frozenset(
-            device.name for device in plan.devices if device.kind == "node" and owns_part(plan, device.image, FILTER)
-        ),
+        zones=tuple(_zone(plan, zone) for zone in plan.spec.zones),
+        flows=tuple(_flow(flow) for flow in plan.spec.flows),
+        fabrics=tuple(_fabrics(plan)),
+        zones_of={node.name: node.zones for node in nodes},
+        imaged=frozenset(node.name for node in nodes if owns_part(plan, node.image, FILTER)),
         beside_others=_installed_by_others(plan),
         networks_elsewhere=frozenset(left_out_parts(plan).get(NETWORK, ())),
         bridges=declared_bridges(plan),
-        edges=tuple(
-            _edge(plan, fabric, switch, ports=ends, targets=relays, sources=sources)
-            for (fabric, switch), ends in sorted(ports.items())
-        ),
-        borders=tuple(
-            DeclaredBorder(
-                name=border.name,
-                switch=border.device,
-                port=border.port,
-                fabric=plan.by_name[border.device].fabric if border.device in plan.by_name else "",
-                version=border.address.version,
-                switch_address=int(border.address.ip),
-                neighbour=int(border.neighbour),
-                zones=border.zones,
-                prefixes=tuple(_prefixes(plan, border)),
-                asn=border.asn,
-                authentication=border.authentication,
-            )
-            for border in plan.spec.borders
-        ),
-        management=management,
+        edges=tuple(_edges(plan, ends.hosts)),
+        borders=tuple(_border(plan, border) for border in plan.spec.borders),
+        management=ends.management,
         plumbing=tuple((network.version, _range([network])) for network in _plumbing(plan)),
         networks={fabric.name: _networks(fabric) for fabric in plan.spec.fabrics},
-        switches={device.name: device.fabric for device in plan.devices if device.kind == "switch" and device.fabric},
-        addresses=addresses,
-        linked={name: frozenset(ports) for name, ports in linked.items()},
-        logins=_operators(plan.spec.site),
-        added_logins=_all_added_logins(plan, linked),
-        snmp_users=frozenset() if plan.spec.site.snmp is None else frozenset({plan.spec.site.snmp.user}),
+        switches={switch.name: switch.fabric for switch in switches if switch.fabric},
+        addresses=ends.addresses,
+        linked=ends.linked,
+        logins=_operators(site),
+        added_logins=_all_added_logins(plan, ends.linked),
+        snmp_users=_snmp_users(site),
         servers=_servers(plan),
         lease_servers=_lease_servers(plan),
-        managed={system.name: _managed(plan.spec.site, system) for system in systems().values()},
-        collecting=None if plan.spec.site.telemetry is None else plan.spec.site.telemetry.port,
+        managed={system.name: _managed(site, system) for system in systems().values()},
+        collecting=None if site.telemetry is None else site.telemetry.port,
         internet=tuple(declared_openings(plan.spec)),
         default_gateways=declared_gateways(plan),
-        fabric_sources={
-            switch: (plan.address_version(plan.by_name[switch].fabric), source)
-            for switch, source in inband_sources(plan).items()
-        },
-        login_service=_LOGIN_SERVICES["tacacs" if plan.spec.site.aaa is None else plan.spec.site.aaa.protocol],
+        fabric_sources=_fabric_sources(plan),
+        login_service=_LOGIN_SERVICES["tacacs" if site.aaa is None else site.aaa.protocol],
     )
+
+
+def _flow(flow: Flow) -> DeclaredFlow:
+    return DeclaredFlow(
+        name=flow.name,
+        source=flow.source,
+        target=flow.target,
+        protocol=flow.protocol,
+        ports=ranges(flow.ports) if flow.ports else None,
+        is_rdma=flow.is_rdma,
+    )
+
+
+def _fabrics(plan: Plan) -> Iterator[DeclaredFabric]:
+    for fabric in plan.spec.fabrics:
+        if fabric.addressing is None:
+            continue
+        yield DeclaredFabric(
+            name=fabric.name,
+            technology=fabric.technology,
+            version=_version(fabric),
+            pool=_range([fabric.addressing.hosts]),
+            is_provided=fabric.is_provided,
+        )
+
+
+def _border(plan: Plan, border: Border) -> DeclaredBorder:
+    switch = plan.by_name.get(border.device)
+    return DeclaredBorder(
+        name=border.name,
+        switch=border.device,
+        port=border.port,
+        fabric=switch.fabric if switch is not None else "",
+        version=border.address.version,
+        switch_address=int(border.address.ip),
+        neighbour=int(border.neighbour),
+        zones=border.zones,
+        prefixes=tuple(_prefixes(plan, border)),
+        asn=border.asn,
+        authentication=border.authentication,
+    )
+
+
+def _prefixes(plan: Plan, border: Border) -> Iterator[tuple[int, int]]:
+    """Network addresses and prefix lengths of the zones behind a border."""
+    for zone in plan.spec.zones:
+        if zone.name not in border.zones:
+            continue
+        for network in zone.prefixes:
+            if network.version == border.address.version:
+                yield int(network.network_address), network.prefixlen
+
+
+def _fabric_sources(plan: Plan) -> dict[str, tuple[int, int]]:
+    """IP version and source address of the switches that ask servers over their own fabric."""
+    sources: dict[str, tuple[int, int]] = {}
+    for switch, address in inband_sources(plan).items():
+        fabric = plan.by_name[switch].fabric
+        sources[switch] = (plan.address_version(fabric), address)
+    return sources
 
 
 def _installed_by_others(plan: Plan) -> frozenset[str]:
@@ -160,26 +197,31 @@ def _managed(site: Site, system: System) -> DeclaredManagement:
     of_system = site_for(site, system)
     return DeclaredManagement(
         logins=_operators(of_system),
-        snmp_users=frozenset() if of_system.snmp is None else frozenset({of_system.snmp.user}),
+        snmp_users=_snmp_users(of_system),
         servers=_configured_servers(of_system),
         unsupported=tuple(f"{value.key}: {value.reason}" for value in untold(site, system)),
     )
 
 
+def _snmp_users(site: Site) -> frozenset[str]:
+    return frozenset() if site.snmp is None else frozenset({site.snmp.user})
+
+
 def _operators(site: Site) -> dict[str, DeclaredLogin]:
-    return {
-        operator.name: DeclaredLogin(
-            frozenset(_end(operator) + " ".join(key.split(" ")[:2]) for key in operator.keys),
-            operator.password is not None,
-            operator.role == "admin",
+    logins: dict[str, DeclaredLogin] = {}
+    for operator in site.operators:
+        logins[operator.name] = DeclaredLogin(
+            keys=frozenset(_key_text(operator, key) for key in operator.keys),
+            has_password=operator.password is not None,
+            is_admin=operator.role == "admin",
         )
-        for operator in site.operators
-    }
+    return logins
 
 
-def _end(operator: Operator) -> str:
-    """Prefix of a key with an end, spelt here independently of the renderer."""
-    return f'expiry-time="{operator.until:%Y%m%d}235959" ' if operator.until is not None else ""
+def _key_text(operator: Operator, key: str) -> str:
+    """Type and content of a key after its expiry time, spelt here independently of the renderer."""
+    expiry = f'expiry-time="{operator.until:%Y%m%d}235959" ' if operator.until is not None else ""
+    return expiry + " ".join(key.split(" ")[:2])
 
 
 def _all_added_logins(plan: Plan, devices: Iterable[str]) -> dict[str, Mapping[str, DeclaredLogin]]:
@@ -200,15 +242,18 @@ def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLog
     site = plan.spec.site if system is None else site_for(plan.spec.site, system)
     logins = _operators(site)
     reader = next((reader for reader in READERS if system is not None and reader.system == system.name), None)
-    read = None if reader is None else reader.logins.get(reader.file)
+    read_logins = None if reader is None else reader.logins.get(reader.file)
+    if reader is None or read_logins is None:
+        return logins
     for entry in plan.spec.extra_config:
-        is_own = entry.lines and entry.concerns(device.name, device.role, device.fabric)
-        if reader is None or read is None or not is_own:
+        if not entry.lines or not entry.concerns(device.name, device.role, device.fabric):
             continue
-        for login in read(reader.file, "\n".join(entry.lines)):
-            before = logins.get(login.name, DeclaredLogin(frozenset(), has_password=False, is_admin=False))
+        for login in read_logins(reader.file, "\n".join(entry.lines)):
+            planned = logins.get(login.name, _NO_LOGIN)
             logins[login.name] = DeclaredLogin(
-                before.keys | {login.key}, before.has_password or login.has_password, before.is_admin or login.is_admin
+                keys=planned.keys | {login.key},
+                has_password=planned.has_password or login.has_password,
+                is_admin=planned.is_admin or login.is_admin,
             )
     return logins
 
@@ -226,9 +271,7 @@ def _lease_servers(plan: Plan) -> Mapping[str, frozenset[tuple[int, int]]]:
     if boot is not None:
         fabric, addressing = boot
         version = addressing.hosts.version
-        servers[fabric.name] = frozenset(
-            (version, server_address) for server_address in server_addresses(plan).values()
-        )
+        servers[fabric.name] = frozenset((version, address) for address in server_addresses(plan).values())
     if contact is not None:
         for fabric in contact_fabrics(plan):
             servers[fabric.name] = frozenset({(contact.server.version, int(contact.server))})
@@ -275,29 +318,38 @@ def _range(networks: list[Network]) -> Ranges:
     return ranges((int(network.network_address), int(network.broadcast_address)) for network in networks)
 
 
+def _edges(plan: Plan, hosts: Mapping[tuple[str, str], Mapping[str, _End]]) -> Iterator[DeclaredEdge]:
+    """Switches with hosts, by fabric and name."""
+    targets, sources = relay_targets(plan), relay_sources(plan)
+    for (fabric, switch), ports in sorted(hosts.items()):
+        yield _edge(plan, fabric, switch, ports=ports, targets=targets, sources=sources)
+
+
 def _edge(
     plan: Plan,
     fabric: str,
     switch: str,
     *,
-    ports: Mapping[str, tuple[str, str]],
+    ports: Mapping[str, _End],
     targets: Mapping[str, int],
     sources: Mapping[str, int],
 ) -> DeclaredEdge:
     subnet = plan.host_subnet_of.get((fabric, switch))
-    size = 0 if subnet is None else 1 << ((32 if subnet.version == 4 else 128) - subnet.prefix_length)
-    behind = ranges([] if subnet is None else [(subnet.network, subnet.network + size - 1)])
     relays = switch in targets and plan.by_name[switch].fabric == fabric
-    gateway = subnet.gateway if subnet is not None else None
     return DeclaredEdge(
         switch=switch,
         fabric=fabric,
-        subnet=behind,
+        subnet=EMPTY if subnet is None else _subnet_range(subnet),
         ports=ports,
         relays=relays,
-        gateway=gateway,
+        gateway=subnet.gateway if subnet is not None else None,
         relay_source=sources.get(switch) if relays else None,
     )
+
+
+def _subnet_range(subnet: Subnet) -> Ranges:
+    host_bits = (32 if subnet.version == 4 else 128) - subnet.prefix_length
+    return ranges([(subnet.network, subnet.network + (1 << host_bits) - 1)])
 
 
 def _zone(plan: Plan, zone: Zone) -> DeclaredZone:
