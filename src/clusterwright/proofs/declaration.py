@@ -340,10 +340,10 @@ class Declaration:
     @cached_property
     def lnet(self) -> Mapping[str, str]:
         """LNet networks over the IP interfaces, by node."""
-        return {
-            device.name: lnet_networks(self._plan.spec, device.node_group, interfaces)
-            for device, interfaces in ipoib_nodes(self._plan)
-        }
+        networks: dict[str, str] = {}
+        for device, interfaces in ipoib_nodes(self._plan):
+            networks[device.name] = lnet_networks(self._plan.spec, device.node_group, interfaces)
+        return networks
 
     @cached_property
     def nccl_on_infiniband(self) -> Mapping[str, DeclaredNccl]:

@@ -33,16 +33,15 @@ def _check(tree: RenderedTree) -> Verdict:
     if tree.is_read_back and unplanned:
         names = and_more([f"{device}:/{path}" for device, path in unplanned], _SHOWN)
         notes.append(f"Beside what the spec renders: {names}.")
-    reworded = sorted(place for place in tree.others if place[1] in UNREAD and place in tree.rendering.files)
+    planned_others = [place for place in tree.others if place in tree.rendering.files]
+    reworded = sorted((device, path) for device, path in planned_others if path in UNREAD)
     if reworded:
         names = and_more([f"{device}:/{path}" for device, path in reworded], _SHOWN)
         notes.append(f"Different from the rendered files, so that claims are checked on each of their lines: {names}.")
     counterexamples = [*_missing(tree), *_strangers(others, tree.rendering)]
     if not tree.is_read_back:
-        counterexamples += [
-            Counterexample(device=device, file=path, line=0, message="the spec renders no such file")
-            for device, path in unplanned
-        ]
+        message = "the spec renders no such file"
+        counterexamples += [Counterexample(device, path, 0, message) for device, path in unplanned]
     facts = (
         Fact("devices", len({device for device, _ in tree.files} & tree.rendering.devices)),
         Fact("files that the spec renders", len(tree.rendering.files)),

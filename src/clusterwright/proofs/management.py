@@ -5,6 +5,7 @@ Additional accounts and servers outside the spec are checked by `isolation`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain, product
 
@@ -115,8 +116,13 @@ def _locked_out(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[Cou
 def _lacks(
     logins: list[Login], planned: Mapping[str, DeclaredLogin], users: frozenset[str], *, has_passwords: bool
 ) -> Iterator[str]:
+    snmp_users = {login.name for login in logins if login.is_snmp}
+    accounts_by_name: dict[str, list[Login]] = defaultdict(list)
+    for login in logins:
+        if not login.is_snmp:
+            accounts_by_name[login.name].append(login)
     for name, wanted in planned.items():
-        accounts = [login for login in logins if login.name == name and not login.is_snmp]
+        accounts = accounts_by_name[name]
         if not accounts:
             yield f"the operator {name} has no account"
             continue
@@ -127,7 +133,7 @@ def _lacks(
             yield f"the operator {name} has no password, which the spec names"
         if wanted.is_admin and not any(login.is_admin for login in accounts):
             yield f"the operator {name} may not change the switch, and is an admin"
-    for name in sorted(users - {login.name for login in logins if login.is_snmp}):
+    for name in sorted(users - snmp_users):
         yield f"there is no user {name} of SNMP: no manager can watch the switch"
 
 

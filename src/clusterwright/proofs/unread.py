@@ -76,10 +76,11 @@ class UnreadText:
         for place in self.places:
             if place.because:
                 reasons.setdefault(place.because, []).append(place)
-        return tuple(
-            f"taken on the spec's word, because {because.rstrip('.')}: {and_more(_in_words(places), _SHOWN, '; ')}"
-            for because, places in reasons.items()
-        )
+        notes: list[str] = []
+        for because, accepted_places in reasons.items():
+            shown = and_more(_in_words(accepted_places), _SHOWN, "; ")
+            notes.append(f"taken on the spec's word, because {because.rstrip('.')}: {shown}")
+        return tuple(notes)
 
 
 def unread_text(tree: RenderedTree, checks: frozenset[str], kinds: frozenset[str]) -> UnreadText:
@@ -217,12 +218,19 @@ def _differing_values(tree: RenderedTree, plain: PlainText, device: str, path: s
 def _line_of_keys(text: str, keys: Keys) -> int:
     """Line of a value; for a missing value, the line of the nearest parent."""
     quote = '"' if text.lstrip()[:1] == "{" else ""
-    mark = tuple(f"{quote}{key}{quote}" if key[0] != "[" else key.partition("=")[2][:-1] for key in keys if key)
+    mark = tuple(_word_of_key(key, quote) for key in keys if key)
     for count in range(len(mark), 0, -1):
         line = line_of(text, mark[:count])
         if line:
             return line
     return 1
+
+
+def _word_of_key(key: str, quote: str) -> str:
+    """Text of a key in the file; of a list's item (``[name=value]``) its value."""
+    if key[0] == "[":
+        return key.partition("=")[2][:-1]
+    return f"{quote}{key}{quote}"
 
 
 def _of_managers(tree: RenderedTree) -> Iterator[UnreadPlace]:
@@ -236,8 +244,9 @@ def _of_managers(tree: RenderedTree) -> Iterator[UnreadPlace]:
 def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
     """Unread text of Linux hosts: starts of programs, networks, and logins of nodes and switches."""
     switches = frozenset(reader_by_switch(tree))
-    of_logins = [path for path in tree.paths if path.startswith(LOGIN_FOLDERS) and not path.startswith(HOST_FOLDERS)]
-    logins = [tree.files.get((device, path)) for path, device in product(of_logins, switches)]
+    login_paths = [path for path in tree.paths if path.startswith(LOGIN_FOLDERS)]
+    switch_paths = [path for path in login_paths if not path.startswith(HOST_FOLDERS)]
+    logins = [tree.files.get((device, path)) for path, device in product(switch_paths, switches)]
     unread_by_file: dict[RenderedFile, tuple[Unread, ...]] = {}
     for file in dict.fromkeys(tree.files.values()):  # an image's file is read once for all its members
         if file.path.startswith(HOST_FOLDERS):
@@ -247,7 +256,9 @@ def _of_hosts(tree: RenderedTree) -> Iterator[tuple[str, str, tuple[Unread, ...]
     with_unread = {file for file, unread in unread_by_file.items() if unread}
     if with_unread:
         for (device, path), file in tree.files.items():
-            if file in with_unread and (path.startswith(HOST_FOLDERS) or device in switches):
+            if file not in with_unread:
+                continue
+            if path.startswith(HOST_FOLDERS) or device in switches:
                 yield device, path, unread_by_file[file]
     yield from _of_node_logins(tree, switches)
 
@@ -258,7 +269,8 @@ def _host_unread(file: RenderedFile) -> tuple[Unread, ...]:
 
 
 def _of_node_logins(tree: RenderedTree, switches: Collection[str]) -> Iterator[tuple[str, str, tuple[Unread, ...]]]:
-    for path in (path for path in tree.paths if path.startswith(NODE_LOGIN_FOLDERS)):
+    paths = [path for path in tree.paths if path.startswith(NODE_LOGIN_FOLDERS)]
+    for path in paths:
         for device in tree.devices_with(path):
             if device not in switches:
                 yield device, path, node_logins_unread(path, tree.files[device, path].read())

@@ -18,9 +18,8 @@ def declared_protections(plan: Plan) -> Mapping[str, Mapping[str, str]]:
             continue
         for group in mount.nodes:
             kinds_by_group.setdefault(group, {})[mount.mountpoint] = mount.protection.kind
-    return {
-        device.name: kinds_by_group[device.node_group] for device in plan.devices if device.node_group in kinds_by_group
-    }
+    protected = [device for device in plan.devices if device.node_group in kinds_by_group]
+    return {device.name: kinds_by_group[device.node_group] for device in protected}
 
 
 def mounts_in_clear(plan: Plan) -> Mapping[str, str]:

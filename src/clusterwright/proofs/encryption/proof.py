@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from clusterwright.hosts.linux.reader.unit_files import is_mount_unit
 from clusterwright.hosts.linux.reader.units import LOCAL_TYPES, Unit, unit_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.tree import RenderedFile, RenderedTree
@@ -52,7 +53,9 @@ class _EncryptionCheck:
     def add_breach(self, promise: str, device: str, path: str, pattern: str, message: str) -> None:
         """Add a breach of ``promise``, at the first line matching ``pattern``; line 0 for something missing."""
         lines = (self.tree.text(device, path) or "").split("\n")
-        line = next((number for number, text in enumerate(lines, 1) if pattern and re.search(pattern, text)), 0)
+        line = 0
+        if pattern:
+            line = next((number for number, text in enumerate(lines, 1) if re.search(pattern, text)), 0)
         self.counterexamples.append(
             Counterexample(device=device, file=path, line=line, message=f"{promise}: {message}")
         )
@@ -65,7 +68,7 @@ class _EncryptionCheck:
 def applies(tree: RenderedTree) -> bool:
     """True for trees with mounts on nodes, or with required link encryption."""
     wanted = tree.declaration is not None and bool(tree.declaration.encrypted_links)
-    return wanted or any(path.startswith(UNITS) and path.endswith(".mount") for path in tree.paths)
+    return wanted or any(map(is_mount_unit, tree.paths))
 
 
 def run(tree: RenderedTree) -> Verdict:
@@ -80,7 +83,7 @@ def run(tree: RenderedTree) -> Verdict:
     sound: dict[object, Mapping[str, int]] = {}
     protections = tree.declaration.protections if tree.declaration is not None else {}
     for device, files_by_path in sorted(by_device.items()):
-        units = sorted(path for path in files_by_path if path.startswith(UNITS) and path.endswith(".mount"))
+        units = sorted(filter(is_mount_unit, files_by_path))
         if not units:
             continue
         texts: set[tuple[str, object]] = set()
@@ -98,19 +101,16 @@ def run(tree: RenderedTree) -> Verdict:
             sound[key] = {promise: count - kept[promise] for promise, count in check.kept.items()}
     _check_links(check, frozenset(tree.devices_with(STARTUP)))
     facts = tuple(Fact(f"{name} ({promise})", check.kept[promise]) for promise, name in _PROMISES.items())
-    notes = tuple(
-        f"{mountpoint} crosses the network in clear. The spec accepts it: {reason}"
-        for mountpoint, reason in check.clear.items()
-    )
+    in_clear = "{} crosses the network in clear. The spec accepts it: {}"
+    notes = tuple(in_clear.format(mountpoint, reason) for mountpoint, reason in check.clear.items())
     cases = Cases("mounts or links to encrypt", sum(check.kept.values()))
     return Verdict(facts, tuple(check.counterexamples), cases, notes=notes)
 
 
 def _check_node(check: _EncryptionCheck, device: str, paths: Iterable[str], mounts: Mapping[str, Unit]) -> None:
     known_paths = frozenset(paths)
-    records = {
-        path: unit_of(check.tree.text(device, path) or "") for path in sorted(known_paths) if path.startswith(RECORDS)
-    }
+    record_paths = [path for path in sorted(known_paths) if path.startswith(RECORDS)]
+    records = {path: unit_of(check.tree.text(device, path) or "") for path in record_paths}
     remote = {path: unit for path, unit in mounts.items() if unit.get("Type", "") not in LOCAL_TYPES}
     decrypted: set[str] = set()
     for path, unit in mounts.items():

@@ -124,7 +124,10 @@ def _prefixes(
     columns: dict[int, list[int]] = {number: [] for number in part}
     shared: list[int] = []
     descriptions: dict[int, list[tuple[object, ...]]] = {number: [] for number in part}
-    end = [(router, False) if number == ABOVE else (place[router], True) for router, number in enumerate(part)]
+    end: list[tuple[int, bool]] = []
+    for router, number in enumerate(part):
+        is_in_part = number != ABOVE
+        end.append((place[router] if is_in_part else router, is_in_part))
     for index, column in enumerate(announcements.columns):
         listing_routers = [router for router, _ in column.named]
         parts = {part[router] for router in (*column.origins, *listing_routers)} - {ABOVE}
@@ -149,10 +152,14 @@ def _of_kind(fabric: RoutedFabric, parts: _AlikeParts, number: int) -> Iterator[
     # Of each kind the first part represents all, of this kind the second part represents all but the first.
     represented = {kind[0]: len(kind) for kind in parts.kinds} | {alike[0]: 1}
     represented |= {part: len(alike) - 1 for part in alike[1:2]}
-    rows = [router for router, part in enumerate(parts.part) if part == ABOVE or part in represented]
+    kept = {ABOVE, *represented}
+    rows = [router for router, part in enumerate(parts.part) if part in kept]
     part_fabric = cut(fabric, rows), np.array(rows)
     stands_for = np.array([represented.get(parts.part[router], 1) for router in rows])
-    places = [router if part == ABOVE else parts.place[router] for router, part in enumerate(parts.part)]
+    places = list(parts.place)
+    for router, part in enumerate(parts.part):
+        if part == ABOVE:
+            places[router] = router
     row_of = {(parts.part[router], places[router]): row for row, router in enumerate(rows)}
     stand_in: dict[int, int] = {}
     for kind in parts.kinds:

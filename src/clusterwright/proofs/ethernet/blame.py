@@ -16,8 +16,8 @@ _ENOUGH = 5  # neighbours to compare with; more would only cost time
 
 def odd_mark(tree: RenderedTree, fabric: RoutedFabric, router: Router, fallback: Mark) -> Mark:
     """The first policy line missing on the other switches of this tier; ``fallback`` without one."""
-    of_tier = (peer for peer in fabric.routers if peer.stem == router.stem and peer is not router)
-    others = list(islice(of_tier, _ENOUGH))
+    of_tier = (peer for peer in fabric.routers if peer.stem == router.stem)
+    others = list(islice((peer for peer in of_tier if peer is not router), _ENOUGH))
     usual_lines = set(chain.from_iterable(_lines(tree, other) for other in others))
     if usual_lines:
         for line in _lines(tree, router):

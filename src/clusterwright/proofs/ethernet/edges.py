@@ -6,7 +6,7 @@ serve messages about a session.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clusterwright.facts.router import Policy, PrefixRules, Session, Term
+from clusterwright.facts.router import Policy, PrefixRules, Router, Session, Term
 from clusterwright.proofs.ethernet.network import Integers, RoutedFabric
 
 Tags = frozenset[str]
@@ -35,10 +35,14 @@ class Edge(NamedTuple):
 _edge = partial(tuple.__new__, Edge)  # the constructor takes twice as long, for a hundred thousand edges
 
 
+def _session_by_peer(router: Router) -> Mapping[bytes, Session]:
+    return {session.peer: session for session in router.sessions}
+
+
 @lru_cache(maxsize=16)
 def edges_of(fabric: RoutedFabric) -> tuple[Edge, ...]:
     """Both directions of every session able to come up between cabled ports."""
-    sessions = [{session.peer: session for session in router.sessions} for router in fabric.routers]
+    sessions = [_session_by_peer(router) for router in fabric.routers]
     edges = []
     for a, a_port, b, b_port in fabric.links:
         if a_port.address is None or b_port.address is None:

@@ -13,6 +13,7 @@ from itertools import chain
 
 import numpy as np
 
+from clusterwright.facts.reader import SystemReader
 from clusterwright.facts.router import HashFunction, Router
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.declared import declared, has_uplinks
@@ -33,9 +34,14 @@ from clusterwright.switches.readers import READERS
 
 # The destination queue pair in the base transport header behind UDP (InfiniBand specification, volume 1, annex A17).
 _QUEUE_PAIR = "bytes 5 to 7 of UDP's payload to port 4791"
-_READ_QUEUE_PAIRS = frozenset(
-    reader.file for reader in READERS if any(hashing.queue_pairs for hashing in systems()[reader.system].hashing)
-)
+
+
+def _hashes_queue_pairs(reader: SystemReader) -> bool:
+    """Whether a system has a hashing mode over queue pairs."""
+    return any(hashing.queue_pairs for hashing in systems()[reader.system].hashing)
+
+
+_READ_QUEUE_PAIRS = frozenset(reader.file for reader in READERS if _hashes_queue_pairs(reader))
 
 
 def _applies(tree: RenderedTree) -> bool:

@@ -77,7 +77,8 @@ def _wiring(parts: list[RoutedFabric], stopped: frozenset[str], devices_with_fil
     uppers: dict[str, set[str]] = {}
     ends: list[tuple[str, str, str]] = []
     for part in parts:
-        idle = {index for index, router in enumerate(part.routers) if router.device in stopped or part.silent[index]}
+        idle = {index for index, router in enumerate(part.routers) if router.device in stopped}
+        idle |= {index for index, is_silent in enumerate(part.silent) if is_silent}
         for lower, upper in _uplinks(part, idle):
             uppers.setdefault(lower, set()).add(upper)
         nics = {(nic.device, nic.name) for nic, _ in part.nics}
@@ -167,7 +168,9 @@ def _joined(tree: RenderedTree, name: str) -> Mapping[str, int]:
 def _look_like_planes(tree: RenderedTree, wiring: Wiring) -> bool:
     """True if every node with files is in all pieces."""
     devices_with_files = tree.devices_below(NETWORKS)
-    members = {frozenset(end.device for end in piece) & devices_with_files for piece in wiring.pieces}
+    members: set[frozenset[str]] = set()
+    for piece in wiring.pieces:
+        members.add(devices_with_files.intersection(end.device for end in piece))
     return len(members) == 1
 
 

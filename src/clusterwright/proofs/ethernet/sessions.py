@@ -73,8 +73,9 @@ def _notes(network: RoutedNetwork) -> Iterator[str]:
     """Notes on systems that announce routes before their chip has them."""
     for reader in READERS:
         system = systems()[reader.system]
-        speakers = [r for r in network.routers.values() if r.ports_file == reader.file and r.sessions]
-        if system.announces_at_once and speakers:
+        routers = [router for router in network.routers.values() if router.ports_file == reader.file]
+        has_sessions = any(router.sessions for router in routers)
+        if system.announces_at_once and has_sessions:
             yield f"{system.title}: switches announce a route before their chip has it, and drop packets in between"
 
 

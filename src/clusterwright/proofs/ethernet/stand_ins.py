@@ -184,10 +184,14 @@ def below(uplinks: FabricUplinks, level: int) -> StandIns:
         links=_Members(
             part=link_part,
             place=link_place,
-            of=tuple(tuple(cable[-1] for cable in cables) for cables in links),
+            of=tuple(map(_link_indexes, links)),
             row=_numbers(columns, len(link_part)),
         ),
     )
+
+
+def _link_indexes(cables: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(cable[-1] for cable in cables)
 
 
 def _numbers(kept: list[int], size: int) -> Integers:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from clusterwright.facts.router import Mark, Policy, Prefix, Session, Term, apply_policy, shown_prefix
+from clusterwright.facts.router import Mark, Policy, Prefix, Router, Session, Term, apply_policy, shown_prefix
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, example
 from clusterwright.proofs.ethernet.blame import odd_mark
 from clusterwright.proofs.ethernet.declared import has_uplinks
@@ -133,6 +133,10 @@ def _transits(fabric: RoutedFabric) -> Iterator[_Transit]:
                     )
 
 
+def _own_prefixes(router: Router) -> frozenset[Prefix]:
+    return frozenset(prefix for prefix, _ in router.networks)
+
+
 class _PolicyEffects:
     """The effect of a fabric's policies on its prefixes; policies with the same effect share a number.
 
@@ -143,7 +147,7 @@ class _PolicyEffects:
     def __init__(self, fabric: RoutedFabric) -> None:
         self.fabric = fabric
         self.announcements = announced(fabric)
-        self.own_prefixes = [frozenset(prefix for prefix, _ in router.networks) for router in fabric.routers]
+        self.own_prefixes = [_own_prefixes(router) for router in fabric.routers]
         self.numbers: dict[tuple[int, int], int] = {}
         self.number_of: dict[Policy, int] = {}
         self.policies: list[Policy] = []

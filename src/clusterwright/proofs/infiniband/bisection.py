@@ -129,7 +129,8 @@ def _beside(residual: csr_array, graph: csr_array, source: int, count: int) -> t
     through = reached[edges.row] & ~reached[edges.col] & (edges.row < count) & (edges.col < count)
     links = np.bincount(edges.row[through], weights=edges.data[through], minlength=count).astype(int)
     touched = np.flatnonzero(links)
-    return tuple((int(at), int(links[at])) for at in touched[np.argsort(links[touched], kind="stable")][:_SHOWN])
+    weakest = touched[np.argsort(links[touched], kind="stable")][:_SHOWN]
+    return tuple((index, int(links[index])) for index in weakest.tolist())
 
 
 def _narrow(subnet: ManagedSubnet, cut: _Cut, wanted: float) -> Counterexample:

@@ -90,9 +90,9 @@ def declared_nccl(plan: Plan) -> Mapping[str, DeclaredNccl]:
         if nccl is None or fabric is None or fabric.technology != "infiniband":
             continue
         ports = {cable.a.port for cable in plan.cables_of[node.name] if cable.fabric == fabric.name}
-        groups = plan.spec.catalogue[node.model].nic_groups
-        adapters = chain.from_iterable(group.nics for group in groups)
-        nics = [nic for nic in adapters if nic.interface in ports and nic.rdma_device]
+        nic_groups = plan.spec.catalogue[node.model].nic_groups
+        all_nics = chain.from_iterable(group.nics for group in nic_groups)
+        nics = [nic for nic in all_nics if nic.interface in ports]
         declared = DeclaredNccl(
             fabric=fabric.name,
             devices=frozenset(nic.rdma_device for nic in nics if nic.rdma_device),
@@ -120,16 +120,18 @@ def _partition_key(plan: Plan, nccl: NcclProfile, node_group: str) -> str | None
 
 def declared_subnets(plan: Plan) -> Mapping[str, DeclaredSubnet]:
     """The planned subnets with a manager, by name."""
-    return {
-        name: _subnet(plan, subnet, subnet.fabric.subnet_manager)
-        for name, subnet in plan.ib_subnets.items()
-        if subnet.fabric.subnet_manager is not None
-    }
+    subnets: dict[str, DeclaredSubnet] = {}
+    for name, subnet in plan.ib_subnets.items():
+        manager = subnet.fabric.subnet_manager
+        if manager is not None:
+            subnets[name] = _subnet(plan, subnet, manager)
+    return subnets
 
 
 def _subnet(plan: Plan, subnet: IbSubnet, manager: SubnetManager) -> DeclaredSubnet:
     fabric = subnet.fabric
-    switches = [device for device in plan.devices if device.name in subnet.switches and device.state != OUT_OF_SERVICE]
+    present = [device for device in plan.devices if device.state != OUT_OF_SERVICE]
+    switches = [device for device in present if device.name in subnet.switches]
     top = len(fabric.tiers) - 1
     chips = list(chain.from_iterable(chips_of(plan, device) for device in switches))
     roots: set[int] = set()
@@ -168,8 +170,9 @@ def _qos(fabric: Fabric) -> DeclaredLanes | None:
         return None
     lane_of = {item.service_level: item.queue for item in classes}
     rest = lane_of.get(0, classes[0].queue)
+    highest_lane = max(item.queue for item in classes)
     return DeclaredLanes(
-        lanes=next(count for count in _LANES if count > max(item.queue for item in classes)),
+        lanes=next(count for count in _LANES if count > highest_lane),
         lane_of_level=tuple(lane_of.get(level, rest) for level in range(LEVELS)),
         high={item.queue: item.weight for item in classes if item.arbitration == "high"},
         low={item.queue: item.weight for item in classes if item.arbitration == "low"},
@@ -182,7 +185,7 @@ Ends = tuple[str, str, str, str]
 
 def declared_ib_cables(plan: Plan) -> Mapping[str, frozenset[Ends]]:
     """By InfiniBand subnet its cables in service, with ibdm's names of ports: a P before a bare number."""
-    return {name: frozenset(_ends(cable) for cable in cabled(plan, name)) for name in plan.ib_subnets}
+    return {name: frozenset(map(_ends, cabled(plan, name))) for name in plan.ib_subnets}
 
 
 def _ends(cable: Cable) -> Ends:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from clusterwright.plan.model import IbSubnet, Plan
+from clusterwright.plan.model import Device, IbSubnet, Plan
 from clusterwright.plan.own_addresses import ipoib_nodes
+from clusterwright.spec.ipoib import IpoibInterface
 from clusterwright.spec.zone_reach import memberships_of
 
 _NUMBER_BITS = 0x7FFF  # of a P_Key; the highest bit is full membership
@@ -58,11 +59,10 @@ def declared_partitions(plan: Plan, guids: Mapping[str, Mapping[int, str]]) -> t
         group_of_guid = guids.get(subnet.name, {})
         for partition in subnet.fabric.partitions:
             membership_of_group = memberships_of(plan.spec, partition)
-            members = {
-                guid: membership_of_group[group]
-                for guid, group in group_of_guid.items()
-                if group in membership_of_group
-            }
+            members: dict[int, str] = {}
+            for guid, group in group_of_guid.items():
+                if group in membership_of_group:
+                    members[guid] = membership_of_group[group]
             partitions.append(
                 DeclaredPartition(
                     subnet=subnet.name,
@@ -104,15 +104,14 @@ def _idle_parts_of(plan: Plan, subnet: IbSubnet) -> Iterator[str]:
 
 def declared_ipoib(plan: Plan) -> Mapping[str, tuple[DeclaredIpoib, ...]]:
     """The interfaces of IP over InfiniBand by node."""
-    declared = {}
-    for device, interfaces in ipoib_nodes(plan):
-        declared[device.name] = tuple(
-            DeclaredIpoib(
-                name=interface.name,
-                parent=interface.parent,
-                pkey=interface.pkey,
-                address=interface.address(device.index),
-            )
-            for interface in interfaces
+    return {device.name: tuple(_interfaces(device, interfaces)) for device, interfaces in ipoib_nodes(plan)}
+
+
+def _interfaces(node: Device, interfaces: Iterable[IpoibInterface]) -> Iterator[DeclaredIpoib]:
+    for interface in interfaces:
+        yield DeclaredIpoib(
+            name=interface.name,
+            parent=interface.parent,
+            pkey=interface.pkey,
+            address=interface.address(node.index),
         )
-    return declared

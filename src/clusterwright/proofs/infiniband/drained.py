@@ -20,24 +20,21 @@ def drained_parts(subnet: ManagedSubnet, declaration: Declaration) -> tuple[list
 
     Roots are left out: ``ib-up-down`` refuses a drained root.
     """
-    adapters = subnet.fabric.adapters
-    owners = [
-        declaration.endpoints.get(adapters[at].guid, (adapters[at].host, ""))[0]
-        for at in subnet.fabric.taps[:, 0].tolist()
-    ]
+    owners: list[str] = []
+    for index in subnet.fabric.taps[:, 0].tolist():
+        adapter = subnet.fabric.adapters[index]
+        owner, _ = declaration.endpoints.get(adapter.guid, (adapter.host, ""))
+        owners.append(owner)
     is_drained = np.array([owner in declaration.drained for owner in owners], np.bool_)
-    switches = subnet.fabric.switches
-    drained = [at for at in _switches(subnet, declaration.drained_chips) if subnet.carries[at]]
-    in_service = subnet.carrying(~is_drained)
-    counterexamples = [
-        subnet.at_fabric(
-            switches[at].line,
-            f"the spec drains {switches[at].name}, and paths of nodes that are in service lead through it",
-        )
-        for at in drained
-        if in_service[at]
-    ]
-    nodes = {owner for owner, is_one in zip(owners, is_drained.tolist(), strict=True) if is_one}
+    drained = [index for index in _switches(subnet, declaration.drained_chips) if subnet.carries[index]]
+    carries_in_service = subnet.carrying(~is_drained)
+    counterexamples: list[Counterexample] = []
+    for index in drained:
+        switch = subnet.fabric.switches[index]
+        if carries_in_service[index]:
+            message = f"the spec drains {switch.name}, and paths of nodes that are in service lead through it"
+            counterexamples.append(subnet.at_fabric(switch.line, message))
+    nodes = {owner for owner in owners if owner in declaration.drained}
     facts = []
     if nodes:
         facts.append(Fact("drained nodes, to which paths lead still", len(nodes)))
@@ -47,5 +44,7 @@ def drained_parts(subnet: ManagedSubnet, declaration: Declaration) -> tuple[list
 
 
 def _switches(subnet: ManagedSubnet, chips: Set[int]) -> list[int]:
+    """Indexes of switches with one of these GUIDs, without roots."""
     switches = enumerate(subnet.fabric.switches)
-    return [index for index, switch in switches if switch.guid in chips and subnet.rank[index] != 0]
+    with_guid = [index for index, switch in switches if switch.guid in chips]
+    return [index for index in with_guid if subnet.rank[index] != 0]

@@ -63,10 +63,10 @@ def _fabric(tree: RenderedTree, subnet: ManagedSubnet) -> str | None:
 def _failures(subnet: ManagedSubnet) -> Iterator[_Failure]:
     """Every chip, then every chassis of several chips."""
     systems: dict[int, list[int]] = {}
-    for at, switch in enumerate(subnet.fabric.switches):
-        systems.setdefault(switch.system, []).append(at)
+    for index, switch in enumerate(subnet.fabric.switches):
+        systems.setdefault(switch.system, []).append(index)
         yield _Failure(
-            name=switch.name, kind=f"a switch chip of rank {int(subnet.rank[at])}", chips=(at,), line=switch.line
+            name=switch.name, kind=f"a switch chip of rank {int(subnet.rank[index])}", chips=(index,), line=switch.line
         )
     for chips in systems.values():
         if len(chips) > 1:

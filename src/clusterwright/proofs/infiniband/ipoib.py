@@ -85,13 +85,11 @@ def _carried(tree: RenderedTree) -> tuple[Mapping[tuple[str, str], tuple[int, _C
             statements = parse_partitions(text)
         except BadStatement as error:
             return carried_by_adapter, f"not proven, because {subnet.device}:/{path}:{error.line} does not read"
-        flagged = frozenset(
-            statement.pkey for statement in statements if statement.pkey is not None and "ipoib" in statement.flags
-        )
+        with_ipoib = [statement for statement in statements if "ipoib" in statement.flags]
+        flagged = frozenset(statement.pkey for statement in with_ipoib if statement.pkey is not None)
         carried = (matrix_of(subnet, statements), flagged)
-        carried_by_adapter |= {
-            (adapter.host, adapter.label): (adapter.guid, carried) for adapter in subnet.fabric.adapters
-        }
+        for adapter in subnet.fabric.adapters:
+            carried_by_adapter[adapter.host, adapter.label] = (adapter.guid, carried)
     return carried_by_adapter, "" if carried_by_adapter else "not proven, because no subnet manager's files are there"
 
 

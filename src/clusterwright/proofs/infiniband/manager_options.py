@@ -77,8 +77,10 @@ def _known_faults(options: Mapping[str, Option], *, folder: str, wanted: Declare
     is_open = folder != UFM_FOLDER
     fixed = {**FIXED, **_of_program(folder), **_of_spec(wanted, is_open=is_open)}
     free = {**(OPENSM_FREE if is_open else UFM_FREE)}
-    if wanted is None or wanted.qos is not None:
-        free |= {name: rule for name, rule in QOS_FREE.items() if wanted is not None or name in options}
+    if wanted is None:
+        free |= {name: rule for name, rule in QOS_FREE.items() if name in options}
+    elif wanted.qos is not None:
+        free |= QOS_FREE
     for name, option in options.items():
         if name in SECRETS:
             yield option.line, f"{name} stands here in clear, for every reader of the file; it belongs into a secret"
@@ -115,11 +117,8 @@ def _storage_faults(options: Mapping[str, Option], wanted: DeclaredSubnet) -> It
 
 def options_unread(path: str, text: str) -> tuple[Unread, ...]:
     """The options of unknown effect; UFM writes every option of its subnet manager."""
-    return tuple(
-        Unread(path, option.line, f"{name} {option.value}".strip())
-        for name, option in every_option(text)
-        if not _has_meaning(name)
-    )
+    unknown = [(name, option) for name, option in every_option(text) if not _has_meaning(name)]
+    return tuple(Unread(path, option.line, f"{name} {option.value}".strip()) for name, option in unknown)
 
 
 def _has_meaning(name: str) -> bool:

@@ -51,7 +51,8 @@ def global_faults(text: str | None, has_sharp: bool, membership: str) -> Iterato
 
 def watching_notes(device: str, text: str | None) -> Iterator[str]:
     """A note on unchecked settings of gv.cfg for monitoring."""
-    watching = [setting for setting in settings(text or "") if isinstance(setting, UfmSetting) and setting.is_watching]
+    known = [setting for setting in settings(text or "") if isinstance(setting, UfmSetting)]
+    watching = [setting for setting in known if setting.is_watching]
     if watching:
         example = f"{watching[0].key} of [{watching[0].section}]"
         yield f"{device}: not checked of /{GLOBAL}: {count(len(watching), 'setting')} of monitoring, such as {example}."
@@ -65,9 +66,8 @@ def extension_faults(text: str | None, partitions: str | None) -> Iterator[Fault
     """
     try:
         line_by_partition = {_plain(partition): partition.line for partition in parse_partitions(text or "")}
-        wanted = {
-            _plain(partition) for partition in parse_partitions(partitions or "") if partition.pkey != DEFAULT_PKEY
-        }
+        planned = parse_partitions(partitions or "")
+        wanted = {_plain(partition) for partition in planned if partition.pkey != DEFAULT_PKEY}
     except BadStatement as bad:
         yield bad.line, f"{bad} UFM writes partitions.conf from this file"
         return

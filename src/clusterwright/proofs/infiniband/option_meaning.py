@@ -58,9 +58,8 @@ OPENSM_FREE: Mapping[str, Free] = {
     "polling_retry_number": Free(1, 100, _TAKEOVER),
     "log_max_size": Free(1, 100_000, "it decides when the log starts anew; 0 fills the disk"),
 }
-UFM_FREE: Mapping[str, Free] = {
-    name: OPENSM_FREE[name] for name in ("max_wire_smps", "transaction_timeout", "sweep_interval")
-}
+_FREE_IN_UFM = ("max_wire_smps", "transaction_timeout", "sweep_interval")
+UFM_FREE: Mapping[str, Free] = {name: OPENSM_FREE[name] for name in _FREE_IN_UFM}
 QOS_FREE: Mapping[str, Free] = {
     "qos_high_limit": Free(0, 255, "it decides how much the high table sends in a row; 255 beside a low table refutes"),
 }

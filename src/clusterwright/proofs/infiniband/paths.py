@@ -82,7 +82,11 @@ def _uneven_switches(subnet: ManagedSubnet) -> Iterator[Counterexample]:
 
 def _divides(subnet: ManagedSubnet) -> bool:
     """True if the uplinks of every rank divide evenly among the parents, so that counts must be equal."""
-    return all((uplinks % parents == 0).all() for uplinks, parents in (_shape(subnet, here) for here in _ranks(subnet)))
+    for rank in _ranks(subnet):
+        uplinks, parents = _shape(subnet, rank)
+        if (uplinks % parents).any():
+            return False
+    return True
 
 
 def _classes(subnet: ManagedSubnet) -> Iterator[tuple[int, int, int, int, tuple[int, int]]]:

@@ -238,8 +238,14 @@ def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str],
         ROOT_LIST: _path(options, ROOT_LIST),
         COMPUTE_LIST: _path(options, COMPUTE_LIST),
     }
-    given = {name: tree.text(device, path) if path else "" for name, path in paths.items()}
-    texts = {name: text or "" for name, text in given.items()}
+    texts = dict.fromkeys(paths, "")
+    lacking: dict[str, str] = {}
+    for name, path in paths.items():
+        text = tree.text(device, path) if path else ""
+        if text is None:
+            lacking[name] = path
+        else:
+            texts[name] = text
     places_of = {name: f"{device}:/{path}" for name, path in paths.items()}
     names = parse_names(texts[NAME_MAP], places_of[NAME_MAP])
     key = (texts[NAME_MAP], texts[FABRIC])
@@ -247,8 +253,9 @@ def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str],
         called = {guid: option.value for guid, option in names.items()}
         fabrics[key] = parse_fabric(texts[FABRIC], places_of[FABRIC], called)
     fabric = fabrics[key]
-    listed, compute = (parse_guids(texts[name], places_of[name]) for name in (ROOT_LIST, COMPUTE_LIST))
-    roots = [at for at, switch in enumerate(fabric.switches) if switch.guid in listed]
+    listed = parse_guids(texts[ROOT_LIST], places_of[ROOT_LIST])
+    compute = parse_guids(texts[COMPUTE_LIST], places_of[COMPUTE_LIST])
+    roots = [index for index, switch in enumerate(fabric.switches) if switch.guid in listed]
     return ManagedSubnet(
         device=device,
         folder=folder,
@@ -263,7 +270,7 @@ def _read(tree: RenderedTree, hosts: list[_Host], fabrics: dict[tuple[str, str],
         fabric=fabric,
         rank=hops_from(fabric, np.array(roots, np.int64)),
         managers=frozenset(_number(host.options["guid"].value) for host in hosts if "guid" in host.options),
-        lacking={name: paths[name] for name, text in given.items() if text is None},
+        lacking=lacking,
     )
 
 

@@ -22,9 +22,13 @@ Fault = tuple[str, int, str]
 _SHOWN = 3
 
 
+def _is_topology(path: str) -> bool:
+    return path.startswith(FOLDER) and path.endswith(TOPOLOGY)
+
+
 def _run(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.ib_cables if tree.declaration is not None else {}
-    paths = sorted(path for path in tree.paths if path.startswith(FOLDER) and path.endswith(TOPOLOGY))
+    paths = sorted(path for path in tree.paths if _is_topology(path))
     counterexamples: list[Counterexample] = []
     unknown = []
     cables = 0

@@ -36,8 +36,10 @@ def units_of(subnet: ManagedSubnet) -> Units:
     fabric = subnet.fabric
     taps = np.flatnonzero(subnet.is_compute)
     compute_adapters = [fabric.adapters[index] for index in fabric.taps[taps, 0].tolist()]
-    host_index = {name: at for at, name in enumerate(dict.fromkeys(adapter.host for adapter in compute_adapters))}
-    rail_index = {name: at for at, name in enumerate(sorted({adapter.label for adapter in compute_adapters}))}
+    hosts = dict.fromkeys(adapter.host for adapter in compute_adapters)
+    rails = sorted({adapter.label for adapter in compute_adapters})
+    host_index = {name: index for index, name in enumerate(hosts)}
+    rail_index = {name: index for index, name in enumerate(rails)}
     host = np.array([host_index[adapter.host] for adapter in compute_adapters], np.int64)
     rail = np.array([rail_index[adapter.label] for adapter in compute_adapters], np.int64)
     leaf = fabric.taps[taps, 1]

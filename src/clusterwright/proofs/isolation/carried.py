@@ -14,7 +14,13 @@ from clusterwright.plan.meeting import Wiring
 from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.ethernet.network import has_network
 from clusterwright.proofs.ethernet.pieces import wirings
-from clusterwright.proofs.isolation.declared import OUTSIDE, DeclaredBorder, DeclaredFlow, DeclaredIsolation
+from clusterwright.proofs.isolation.declared import (
+    OUTSIDE,
+    DeclaredBorder,
+    DeclaredFabric,
+    DeclaredFlow,
+    DeclaredIsolation,
+)
 from clusterwright.proofs.reading import reader_by_switch
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import ROUTERS
@@ -29,7 +35,7 @@ def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
     wiring_by_fabric = wirings(tree)
     members = _members(declared, wiring_by_fabric)
     for flow in declared.flows:
-        fabrics = [fabric.name for fabric in declared.fabrics if not flow.is_rdma or fabric.technology == "roce"]
+        fabrics = {fabric.name for fabric in declared.fabrics if _can_carry(fabric, flow)}
         pair = _parted(declared, members, flow, frozenset(fabrics))
         if pair is None:
             pair = _cut_off(declared, members, wiring_by_fabric, flow)
@@ -37,6 +43,10 @@ def carried_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
             source, target, switch = pair
             message = f"flow {flow.name} is permitted and cannot be carried: no path leads from {source} to {target}"
             yield Counterexample(device=switch, file=_router_file(tree, switch), line=0, message=message)
+
+
+def _can_carry(fabric: DeclaredFabric, flow: DeclaredFlow) -> bool:
+    return fabric.technology == "roce" or not flow.is_rdma
 
 
 def _router_file(tree: RenderedTree, switch: str) -> str:
@@ -53,7 +63,7 @@ def uncarried_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
     if unread:
         yield f"whether the flows have a path was not checked: there is no text of {and_more(unread, 3)}"
     bordered = set(chain.from_iterable(border.zones for border in declared.borders))
-    outside = {zone.name for zone in declared.zones if any(part.fabric == OUTSIDE for part in zone.parts)} - bordered
+    outside = {zone.name for zone in declared.zones if zone.on(OUTSIDE)} - bordered
     lost: dict[str, list[str]] = {}
     for flow in declared.flows:
         for name in sorted({flow.source, flow.target} & outside):
@@ -111,12 +121,15 @@ def _parted(
     fabrics: frozenset[str],
 ) -> tuple[str, str, str] | None:
     """Two hosts of a flow without a common switch on a shared fabric, with the first host's switch."""
-    both = {name for name in fabrics if declared.zone[flow.source].on(name) and declared.zone[flow.target].on(name)}
-    ends = [_within(members[zone], both) for zone in (flow.source, flow.target)]
-    for reach, (device, switch) in ends[0].items():
-        for target_reach, (target, _) in ends[1].items():
-            if not _meet(reach, target_reach):
-                return device, target, switch
+    source_zone, target_zone = declared.zone[flow.source], declared.zone[flow.target]
+    source_fabrics = {name for name in fabrics if source_zone.on(name)}
+    shared_fabrics = {name for name in source_fabrics if target_zone.on(name)}
+    sources = _within(members[flow.source], shared_fabrics)
+    targets = _within(members[flow.target], shared_fabrics)
+    for source_reach, (source, switch) in sources.items():
+        for target_reach, (target, _) in targets.items():
+            if not _meet(source_reach, target_reach):
+                return source, target, switch
     return None
 
 
@@ -160,7 +173,8 @@ def _cut_off(
     """
     plain = {fabric.name for fabric in declared.fabrics if fabric.technology == "ethernet"}
     for inside, outside in ((flow.source, flow.target), (flow.target, flow.source)):
-        borders = [border for border in declared.borders if outside in border.zones and border.fabric in plain]
+        borders_of_zone = [border for border in declared.borders if outside in border.zones]
+        borders = [border for border in borders_of_zone if border.fabric in plain]
         if not borders:
             continue
         exits = _border_reach(borders, wiring_by_fabric)

@@ -241,7 +241,8 @@ def _added_logins(plan: Plan, device: Device | None) -> Mapping[str, DeclaredLog
     system = system_of(plan.spec.catalogue[device.model])
     site = plan.spec.site if system is None else site_for(plan.spec.site, system)
     logins = _operators(site)
-    reader = next((reader for reader in READERS if system is not None and reader.system == system.name), None)
+    system_name = None if system is None else system.name
+    reader = next((reader for reader in READERS if reader.system == system_name), None)
     read_logins = None if reader is None else reader.logins.get(reader.file)
     if reader is None or read_logins is None:
         return logins

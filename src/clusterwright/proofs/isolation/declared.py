@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from clusterwright.facts.reader import LEASES
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges, values
+from clusterwright.proofs.isolation.address_text import read_address, server_of_text
 from clusterwright.proofs.isolation.declared_bridges import DeclaredBridge
 from clusterwright.spec.ethernet import SessionAuthentication
 
@@ -41,6 +41,12 @@ class DeclaredZone:
     def on(self, fabric: str) -> bool:
         """True for a zone with addresses on a fabric."""
         return any(part.fabric == fabric for part in self.parts)
+
+    def sizes_with(self, version: int, address: int) -> Iterator[int]:
+        """Numbers of addresses in the zone's parts with an address."""
+        for part in self.parts:
+            if part.version == version and address in part.addresses:
+                yield part.addresses.size()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +140,7 @@ class DeclaredManagement:
         used = set()
         for server in servers:
             with suppress(ValueError):  # a name: isolation reports it
-                used.add(_server(server))
+                used.add(server_of_text(server))
         return tuple(address(*missing) for missing in sorted(self.servers[service] - used))
 
 
@@ -251,7 +257,7 @@ class DeclaredIsolation:
 
         Hosts have no sessions. Raises ValueError for text that is no address.
         """
-        version, number, _ = _begins(neighbour)
+        version, number, _ = read_address(neighbour)
         if number in self._plumbed[version] or (switch, version, number) in self._beyond:
             return ""
         return f"a BGP session with {neighbour}, which is on no planned link and at no border"
@@ -259,15 +265,15 @@ class DeclaredIsolation:
     def serves(self, service: str, server: str, switch: str) -> bool:
         """True for a server of the spec for a service of a switch. Raises ValueError for text that is no address."""
         if service == LEASES:
-            return _server(server) in self.lease_servers.get(self.switches.get(switch, ""), frozenset())
-        return _server(server) in self.servers[service]
+            return server_of_text(server) in self.lease_servers.get(self.switches.get(switch, ""), frozenset())
+        return server_of_text(server) in self.servers[service]
 
     def knows(self, text: str) -> bool:
         """True for a prefix, or an address with or without the length of its network, beginning on a planned network.
 
         Raises ValueError for text that is no address.
         """
-        return self._is_known(*_begins(text))
+        return self._is_known(*read_address(text))
 
     def _is_known(self, version: int, number: int, length: str) -> bool:
         return length != "0" and number in self.known[version]
@@ -279,7 +285,7 @@ class DeclaredIsolation:
         no interface has an address of another device or of another fabric's networks. Raises ValueError for text that
         is no address.
         """
-        version, number, length = _begins(text)
+        version, number, length = read_address(text)
         planned = self.managed_ends.get((switch, port))
         if planned is not None and planned[0] == version and (number, length or planned[2]) != planned[1:]:
             return f"{port} has the address {text}, and the plan gives it {address(*planned[:2])}/{planned[2]}"
@@ -311,7 +317,7 @@ class DeclaredIsolation:
     def owner(self, text: str) -> str:
         """Device of a host's or management port's address; "" for any other text."""
         try:
-            return self.addresses.get(_begins(text)[:2], ("", ""))[0]
+            return self.addresses.get(read_address(text)[:2], ("", ""))[0]
         except ValueError:
             return ""
 
@@ -326,11 +332,15 @@ class DeclaredIsolation:
         sizes: dict[tuple[str, str], int] = {}
         for edge in self.edges:
             sizes.update(dict.fromkeys(edge.ports.values(), edge.subnet.size()))
-        return {
-            end: (version, number, str((32 if version == 4 else 128) - (sizes[end] - 1).bit_length()))
-            for (version, number), end in self.addresses.items()
-            if end[0] in self.management
-        }
+        managed: dict[tuple[str, str], tuple[int, int, str]] = {}
+        for (version, number), end in self.addresses.items():
+            device, _ = end
+            if device not in self.management:
+                continue
+            bits = 32 if version == 4 else 128
+            prefix_length = bits - (sizes[end] - 1).bit_length()
+            managed[end] = (version, number, str(prefix_length))
+        return managed
 
     def has_default_route(self, device: str, destination: str, hop: str) -> bool:
         """Whether a device's default route through a gateway is needed by a flow to the internet."""
@@ -338,7 +348,7 @@ class DeclaredIsolation:
         if destination not in ("0.0.0.0/0", "::/0"):
             return False
         try:
-            version, number, _ = _begins(hop)
+            version, number, _ = read_address(hop)
         except ValueError:
             return False
         return (version, number) in gateways and version == (6 if ":" in destination else 4)
@@ -352,6 +362,11 @@ class DeclaredIsolation:
     def fabric(self) -> Mapping[str, DeclaredFabric]:
         """Fabrics by name."""
         return {fabric.name: fabric for fabric in self.fabrics}
+
+    def port_zones(self, fabric: str) -> tuple[str, ...]:
+        """Zones with the management ports on a fabric."""
+        zones = [zone for zone in self.zones if zone.is_ports]
+        return tuple(zone.name for zone in zones if zone.on(fabric))
 
     def peers(self, mine: str, other: str, fabric: str, version: int) -> Ranges:
         """Addresses of the zone ``other`` reachable from the zone ``mine`` over a fabric.
@@ -377,24 +392,6 @@ class DeclaredIsolation:
         """Smallest zone with an address; "the internet" for an address in no zone."""
         candidates: list[tuple[int, bool, int, str]] = []
         for index, zone in enumerate(self.zones):
-            holding = [part for part in zone.parts if part.version == version and address in part.addresses]
-            candidates += [(part.addresses.size(), zone.kind == "boot", index, zone.name) for part in holding]
+            sizes = zone.sizes_with(version, address)
+            candidates += [(size, zone.kind == "boot", index, zone.name) for size in sizes]
         return min(candidates)[-1] if candidates else "the internet"
-
-
-@lru_cache(maxsize=1 << 10)
-def _server(text: str) -> tuple[int, int]:
-    """Version and number of a server's address. Cached: all switches name the same servers. Raises ValueError."""
-    return _begins(text)[:2]
-
-
-def _begins(text: str) -> tuple[int, int, str]:
-    """Version, number and prefix length ("" without one) of an address or prefix. Raises ValueError."""
-    version = 6 if ":" in text else 4
-    family = socket.AF_INET6 if version == 6 else socket.AF_INET
-    first, _, length = text.partition("/")
-    try:
-        number = int.from_bytes(socket.inet_pton(family, first), "big")
-    except OSError as error:
-        raise ValueError(f'"{text}" is no IPv{version} address') from error
-    return version, number, length

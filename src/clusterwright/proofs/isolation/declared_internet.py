@@ -24,8 +24,12 @@ def _traffic(protocol: str, ports: Iterable[tuple[int, int]]) -> str:
     """Protocol and ports of a flow in words."""
     if protocol == "any":
         return "any protocol"
-    port_ranges = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ports)
+    port_ranges = ", ".join(_port_range(low, high) for low, high in ports)
     return f"{protocol} {port_ranges}".rstrip()
+
+
+def _port_range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}-{high}"
 
 
 def _gateway(plan: Plan, cable: Cable) -> int | None:

@@ -275,8 +275,12 @@ def _others(reader: SystemReader, lists: Lists, planned: set[tuple[str, str]]) -
 
 def behaviour(ruleset: Ruleset) -> object:
     """Key equal for rulesets with the same effect in the same order, even at other line numbers."""
-    chains = chain.from_iterable(table.chains.values() for table in ruleset.tables)
-    return tuple((c.policy, *((rule.matches, rule.verdict) for rule in c.rules)) for c in chains)
+    behaviours: list[object] = []
+    for table in ruleset.tables:
+        for base_chain in table.chains.values():
+            rules = tuple((rule.matches, rule.verdict) for rule in base_chain.rules)
+            behaviours.append((base_chain.policy, rules))
+    return tuple(behaviours)
 
 
 @contextmanager

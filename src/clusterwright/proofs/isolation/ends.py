@@ -20,7 +20,6 @@ from clusterwright.proofs.check import Counterexample, example
 from clusterwright.proofs.ethernet.network import has_network, network_of_tree
 from clusterwright.proofs.isolation.declared import DeclaredEdge, DeclaredIsolation
 from clusterwright.proofs.isolation.routes import leads_everywhere
-from clusterwright.proofs.isolation.services import holders
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
@@ -179,7 +178,7 @@ def _wanted(declared: DeclaredIsolation, fabric: str, version: int) -> Iterator[
     for flow in declared.flows:
         peers = EMPTY
         for zone, peer_zone in ((flow.source, flow.target), (flow.target, flow.source)):
-            if zone in holders(declared, fabric):
+            if zone in declared.port_zones(fabric):
                 peers |= declared.peers(zone, peer_zone, fabric, version)
         if peers:
             yield flow.name, peers

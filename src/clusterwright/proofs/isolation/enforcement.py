@@ -26,7 +26,10 @@ def enforcement_notes(tree: RenderedTree, declared: DeclaredIsolation) -> Iterat
         yield f"{subject}: what this filter drops stays dropped, and no table of other programs there was read."
     yield from _bridges(tree, declared)
     filtered = reader_by_switch(tree, ROUTERS).keys()
-    covered = [edge for edge in declared.edges if any(zone.on(edge.fabric) for zone in declared.zones)]
+    fabrics_in_zones: set[str] = set()
+    for zone in declared.zones:
+        fabrics_in_zones.update(part.fabric for part in zone.parts)
+    covered = [edge for edge in declared.edges if edge.fabric in fabrics_in_zones]
     open_edges = sorted({edge.switch for edge in covered} - filtered)
     yield from _chip_bounds(tree, {edge.switch for edge in covered})
     yield from _by_address_alone(tree, declared)

@@ -99,14 +99,12 @@ def node_input(
     declared: DeclaredIsolation, zones: Sequence[str], nics: Nics, interfaces: InterfaceNumbers, *, boots: bool
 ) -> PacketSet:
     """Packets that a node should accept; ``boots`` for the rules while it installs itself."""
-    foreign = [
-        box(family=family, origin=values(FOREIGN, UNREACHABLE), src=WHOLE[SRC] - dropped_sources(declared, version))
-        for version, family in ((4, V4), (6, V6))
-    ]
     inner = [*_baseline(), *contacts(declared, zones, nics, interfaces, boots=boots, outbound=False)]
     taken = [box(iif=interfaces.of("lo"))]
-    for source in foreign:
-        taken += _meeting(inner, source)
+    for version, family in ((4, V4), (6, V6)):
+        sources = WHOLE[SRC] - dropped_sources(declared, version)
+        foreign = box(family=family, origin=values(FOREIGN, UNREACHABLE), src=sources)
+        taken += _meeting(inner, foreign)
     return PacketSet(tuple(taken)) & STATEFUL_PACKETS
 
 
@@ -181,10 +179,13 @@ def _sent(
     """Packets of a flow from a zone's hosts at the addresses ``local``: requests, or replies to them."""
     version = declared.fabric[fabric].version
     for mine, other, reply in ((flow.source, flow.target, False), (flow.target, flow.source, True)):
-        if mine == zone and _may_ride(declared, flow, fabric) and not (reply and flow.is_rdma):
-            targets = declared.peers(mine, other, fabric, version)
-            for packets in _stateless(flow, version, local, targets, reply=reply):
-                yield _coarse(packets, flow) if single_ports else packets
+        if mine != zone or not _may_ride(declared, flow, fabric):
+            continue
+        if reply and flow.is_rdma:
+            continue
+        targets = declared.peers(mine, other, fabric, version)
+        for packets in _stateless(flow, version, local, targets, reply=reply):
+            yield _coarse(packets, flow) if single_ports else packets
 
 
 def management_input(declared: DeclaredIsolation, fabric: str, *, is_stateful: bool = False) -> PacketSet | None:
@@ -192,7 +193,7 @@ def management_input(declared: DeclaredIsolation, fabric: str, *, is_stateful: b
 
     With ``is_stateful`` replies over TCP are established connections, and long ranges pass with every port.
     """
-    holders = [zone.name for zone in declared.zones if zone.is_ports and zone.on(fabric)]
+    holders = declared.port_zones(fabric)
     if not holders:
         return None
     version = declared.fabric[fabric].version
@@ -200,10 +201,11 @@ def management_input(declared: DeclaredIsolation, fabric: str, *, is_stateful: b
     for holder in holders:
         for flow in declared.flows:
             for mine, other, reply in ((flow.target, flow.source, False), (flow.source, flow.target, True)):
-                if mine == holder:
-                    sources = declared.peers(mine, other, fabric, version)
-                    boxes = _stateless(flow, version, sources, WHOLE[DST], reply=reply)
-                    packets += [_tracked(box, flow) for box in boxes] if is_stateful else boxes
+                if mine != holder:
+                    continue
+                sources = declared.peers(mine, other, fabric, version)
+                boxes = _stateless(flow, version, sources, WHOLE[DST], reply=reply)
+                packets += [_tracked(box, flow) for box in boxes] if is_stateful else boxes
     packets.append(_icmp(version, _ERRORS[version]))
     return PacketSet(tuple(packets)) & EVERYTHING
 

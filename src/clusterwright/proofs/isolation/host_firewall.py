@@ -15,7 +15,6 @@ from clusterwright.proofs.check import Counterexample
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.edges import leave_open, unreadable
 from clusterwright.proofs.isolation.nodes import ZONE_FILE
-from clusterwright.proofs.isolation.services import holders
 from clusterwright.proofs.tree import RenderedTree
 from clusterwright.switches.readers import READERS
 
@@ -39,13 +38,9 @@ def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
     profiles: dict[str, list[str]] = {}
     for switch, path in tree.below(PROFILES):
         profiles.setdefault(switch, []).append(path)
-    devices: list[str] = []
-    for reader in READERS:
-        if reader.has_host_firewall:
-            devices += tree.devices_with(reader.file)
-    for device in devices:
+    for device in _firewalled_switches(tree):
         fabric = declared.management.get(device, "")
-        if not holders(declared, fabric):
+        if not declared.port_zones(fabric):
             continue
         text = tree.text(device, ZONE_FILE)
         yield from _unbound(tree, device, profiles.get(device, ()))
@@ -67,9 +62,15 @@ def firewall_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator
         faults = list(_differences(declared, passes, _permitted(declared, fabric), text))
         if not faults:
             clean.add((fabric, text))
-        yield from (
-            Counterexample(device=device, file=ZONE_FILE, line=line, message=message) for line, message in faults
-        )
+        for line, message in faults:
+            yield Counterexample(device=device, file=ZONE_FILE, line=line, message=message)
+
+
+def _firewalled_switches(tree: RenderedTree) -> Iterator[str]:
+    """Switches with a firewall of their own Linux."""
+    for reader in READERS:
+        if reader.has_host_firewall:
+            yield from tree.devices_with(reader.file)
 
 
 def _unbound(tree: RenderedTree, device: str, profiles: Iterable[str]) -> Iterator[Counterexample]:
@@ -85,7 +86,7 @@ def _unbound(tree: RenderedTree, device: str, profiles: Iterable[str]) -> Iterat
 def _permitted(declared: DeclaredIsolation, fabric: str) -> PacketSet:
     version = declared.fabric[fabric].version
     boxes: list[Box] = []
-    for holder in holders(declared, fabric):
+    for holder in declared.port_zones(fabric):
         for flow in declared.flows:
             sources = declared.peers(holder, flow.source, fabric, version) if flow.target == holder else None
             if not sources:

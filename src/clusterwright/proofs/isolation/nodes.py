@@ -94,10 +94,13 @@ def node_filters(
             zones, bridges = declared.zones_of.get(device, ()), declared.bridges.get(device, ())
             key = (file, digest, zones, nics_of.get(device, ()), bridges)
             alike.setdefault(key, []).append(device)
-    return tuple(
-        NodeFilter(file=file, nodes=tuple(devices), zones=zones, nics=dict(nics), bridges=bridges, ruleset=read[digest])
-        for (file, digest, zones, nics, bridges), devices in alike.items()
-    )
+    filters: list[NodeFilter] = []
+    for (file, digest, zones, nics, bridges), devices in alike.items():
+        ruleset = read[digest]
+        filters.append(
+            NodeFilter(file=file, nodes=tuple(devices), zones=zones, nics=dict(nics), bridges=bridges, ruleset=ruleset)
+        )
+    return tuple(filters)
 
 
 def _nics(tree: RenderedTree, declared: DeclaredIsolation) -> tuple[dict[str, _NicsByFabric], frozenset[str]]:

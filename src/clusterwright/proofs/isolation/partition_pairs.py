@@ -67,11 +67,9 @@ def partition_verdict(tree: RenderedTree, declaration: Declaration) -> Partition
         all_ports = declaration.ports[subnet] | {_STRANGER}
         memberships = _memberships(text, all_ports, managers) if enforced != "off" else _open(all_ports)
         kinds = _kinds(memberships, declaration, subnet, managers)
-        differences = list(_differences(kinds, memberships, declaration, subnet))
-        faults += [
-            Counterexample(device=device, file=path or config, line=line, message=message)
-            for line, message in differences[:_SHOWN]
-        ]
+        differences = list(_differences(kinds, memberships, declaration, subnet))[:_SHOWN]
+        file = path or config
+        faults += [Counterexample(device, file, line, message) for line, message in differences]
         if subnet not in subnets:
             subnets.add(subnet)
             ports += len(memberships) - 1
@@ -162,13 +160,15 @@ def _kinds(
 ) -> dict[_PortKind, list[int]]:
     """Ports by kind, in order."""
     is_open = subnet in declaration.open_default
-    wanted: dict[int, set[tuple[int, bool]]] = {
-        guid: {(DEFAULT_PKEY, is_open or guid in managers)} for guid in (*declaration.ports[subnet], _STRANGER)
-    }
+    wanted: dict[int, set[tuple[int, bool]]] = {}
+    for guid in (*declaration.ports[subnet], _STRANGER):
+        is_full_member = is_open or guid in managers
+        wanted[guid] = {(DEFAULT_PKEY, is_full_member)}
     for partition in declaration.partitions:
-        if partition.subnet == subnet:
-            for guid, membership in partition.members.items():
-                wanted[guid].add((partition.pkey, membership in _FULL))
+        if partition.subnet != subnet:
+            continue
+        for guid, membership in partition.members.items():
+            wanted[guid].add((partition.pkey, membership in _FULL))
     zones = declaration.isolation.zones_of if declaration.isolation is not None else {}
     kinds: dict[_PortKind, list[int]] = {}
     for guid in sorted(memberships):

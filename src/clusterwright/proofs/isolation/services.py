@@ -26,21 +26,16 @@ def service_faults(tree: RenderedTree, declared: DeclaredIsolation) -> Iterator[
     for part in managed(tree):
         for (device, file), (services, _) in part.answers.items():
             fabric = declared.management.get(device, "")
-            if not holders(declared, fabric):
+            if not declared.port_zones(fabric):
                 continue  # without a management port the filters of the fabric's ports protect it
-            shape = (fabric, tuple((s.name, s.port, s.version, service_behaviour(s)) for s in services))
-            if shape in clean:
+            key = (fabric, tuple((s.name, s.port, s.version, service_behaviour(s)) for s in services))
+            if key in clean:
                 continue
             faults = list(chain.from_iterable(_faults(declared, fabric, service) for service in services))
             if not faults:
-                clean.add(shape)
+                clean.add(key)
             for line, message in faults:
                 yield Counterexample(device=device, file=file, line=line, message=message)
-
-
-def holders(declared: DeclaredIsolation, fabric: str) -> tuple[str, ...]:
-    """Zones with the management ports on a fabric."""
-    return tuple(zone.name for zone in declared.zones if zone.is_ports and zone.on(fabric))
 
 
 def declared_sources(declared: DeclaredIsolation, fabric: str, version: int, protocol: str, port: int) -> Ranges:
@@ -48,9 +43,13 @@ def declared_sources(declared: DeclaredIsolation, fabric: str, version: int, pro
     sources = EMPTY
     if version != declared.fabric[fabric].version:
         return sources
+    zones = declared.port_zones(fabric)
     for flow in declared.flows:
+        if flow.target not in zones:
+            continue
+        has_protocol = flow.protocol in {protocol, "any"}
         has_port = flow.ports is None or port in flow.ports
-        if flow.target in holders(declared, fabric) and flow.protocol in {protocol, "any"} and has_port:
+        if has_protocol and has_port:
             sources |= declared.peers(flow.target, flow.source, fabric, version)
     return sources
 

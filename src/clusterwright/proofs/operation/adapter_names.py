@@ -29,9 +29,13 @@ _COMPARED = frozenset({"node-network"})
 _ASKS = "slurmd.service"
 
 
+def _is_link(path: str) -> bool:
+    return path.startswith(LINKS) and path.endswith(".link")
+
+
 def _check(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.adapter_names if tree.declaration is not None else {}
-    links = sorted(path for path in tree.paths if path.startswith(LINKS) and path.endswith(".link"))
+    links = sorted(filter(_is_link, tree.paths))
     nodes = sorted({*tree.devices_with(RDMA_SCRIPT), *declared})
     faults_by_files: dict[tuple[object, ...], list[Fault]] = {}
     counterexamples: list[Counterexample] = []

@@ -100,10 +100,8 @@ def _check(tree: RenderedTree) -> Verdict:
             for place, message in _node_faults(held, (path, node_members), chosen, texts):
                 counterexamples.append(Counterexample(device, place, 0, f"{node}: {message}"))
             unknown_paths = sorted(node_members.keys() - held.keys())
-            counterexamples += [
-                Counterexample(device, path, 0, f"{node}: {message}")
-                for message in _stranger_faults(tree, node, unknown_paths)
-            ]
+            messages = _stranger_faults(tree, node, unknown_paths)
+            counterexamples += [Counterexample(device, path, 0, f"{node}: {message}") for message in messages]
             uncompared.update(name for name in unknown_paths if not _is_unexpected(tree, node, name))
     reasons = []
     if open_images:
@@ -118,8 +116,8 @@ def _check(tree: RenderedTree) -> Verdict:
 def _read(files: Mapping[str, RenderedFile]) -> _ServedArchives:
     server = _ServedArchives()
     for path, file in files.items():
-        is_image = path.startswith(IMAGES) and path.endswith(IMAGE_ARCHIVE)
-        if not is_image and not (path.startswith(NODES) and path.endswith(NODE_ARCHIVE)):
+        is_image = _is_image_archive(path)
+        if not is_image and not _is_node_archive(path):
             continue
         try:
             members = read_archive(_bytes(file))
@@ -131,6 +129,14 @@ def _read(files: Mapping[str, RenderedFile]) -> _ServedArchives:
         else:
             server.nodes[path.removeprefix(NODES).removesuffix(NODE_ARCHIVE)] = (path, members)
     return server
+
+
+def _is_image_archive(path: str) -> bool:
+    return path.startswith(IMAGES) and path.endswith(IMAGE_ARCHIVE)
+
+
+def _is_node_archive(path: str) -> bool:
+    return path.startswith(NODES) and path.endswith(NODE_ARCHIVE)
 
 
 def _is_same(path: str, content: bytes, archived_content: bytes) -> bool:
@@ -152,7 +158,7 @@ def _fetched(files: Mapping[str, RenderedFile]) -> Mapping[str, str]:
         if not path.startswith(SCRIPTS):
             continue
         paths = [f"srv/http{fetched.path}" for fetched in read_script(file.read()).fetched]
-        images = [path for path in paths if path.startswith(IMAGES) and path.endswith(IMAGE_ARCHIVE)]
+        images = [path for path in paths if _is_image_archive(path)]
         for archive in paths:
             if archive.startswith(NODES) and images:
                 image_archives[archive.removeprefix(NODES).removesuffix(NODE_ARCHIVE)] = images[0]

@@ -17,6 +17,7 @@ from clusterwright.hosts.linux.reader.node_units import (
     read_started,
     read_waiting,
 )
+from clusterwright.hosts.linux.reader.unit_files import is_mount_unit
 from clusterwright.hosts.linux.reader.units import unit_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, line_with
 from clusterwright.proofs.operation.declared_node_units import Readers
@@ -30,7 +31,7 @@ _COMPARED = frozenset({"mounts"})
 def _check(tree: RenderedTree) -> Verdict:
     declared = tree.declaration.credentials if tree.declaration is not None else {}
     credential_units = sorted(path for path in tree.paths if path.startswith(CREDENTIAL))
-    mounts = sorted(path for path in tree.paths if path.startswith(UNITS) and path.endswith(".mount"))
+    mounts = sorted(filter(is_mount_unit, tree.paths))
     nodes = sorted({*declared, *chain.from_iterable(map(tree.devices_with, credential_units))})
     faults_by_units: dict[tuple[object, ...], list[Fault]] = {}
     counterexamples: list[Counterexample] = []

@@ -56,13 +56,13 @@ def declared_contact(plan: Plan) -> DeclaredContact | None:
             unknown.append(contact.device)
         else:
             devices.append(_device(plan, contact, section, *identity))
-    admins = (operator for operator in plan.spec.site.operators if operator.role == "admin" and operator.keys)
+    admins = [operator for operator in plan.spec.site.operators if operator.role == "admin"]
     return DeclaredContact(
         server=str(section.server),
         version=section.server.version,
         devices=tuple(devices),
         unknown=tuple(unknown),
-        accounts={operator.name: frozenset(operator.keys) for operator in admins},
+        accounts={operator.name: frozenset(operator.keys) for operator in admins if operator.keys},
         installers={installer.system: installer.file for installer in section.installers},
     )
 

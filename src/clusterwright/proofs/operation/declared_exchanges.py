@@ -20,13 +20,14 @@ class PlannedEnds:
     @cached_property
     def source(self) -> Mapping[str, tuple[int, int]]:
         """IP version and number of each switch's source address: of its management port if it has one."""
-        apart = {device: source[:2] for (device, _), source in self.declared.managed_ends.items()}
-        own_fabric = {
-            switch: source
-            for switch, source in self.declared.fabric_sources.items()
-            if switch not in self.declared.management
-        }
-        return {switch: source for switch, source in (*apart.items(), *own_fabric.items()) if switch not in self.idle}
+        sources: dict[str, tuple[int, int]] = {}
+        for (switch, _), (version, number, _) in self.declared.managed_ends.items():
+            sources[switch] = (version, number)
+        for switch, source in self.declared.fabric_sources.items():
+            has_management_port = switch in self.declared.management
+            if not has_management_port:
+                sources[switch] = source
+        return {switch: source for switch, source in sources.items() if switch not in self.idle}
 
     @cached_property
     def edges(self) -> Mapping[tuple[str, str], DeclaredEdge]:

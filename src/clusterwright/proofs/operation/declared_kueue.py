@@ -35,15 +35,21 @@ class DeclaredKueue:
 
 def declared_kueues(plan: Plan) -> tuple[DeclaredKueue, ...]:
     """Every view for Kueue."""
-    return tuple(
-        _kueue(plan, scheduler, scheduler.kueue) for scheduler in plan.spec.schedulers if scheduler.kueue is not None
-    )
+    declared: list[DeclaredKueue] = []
+    for scheduler in plan.spec.schedulers:
+        kueue = scheduler.kueue
+        if kueue is not None:
+            declared.append(_kueue(plan, scheduler, kueue))
+    return tuple(declared)
 
 
 def _kueue(plan: Plan, scheduler: Scheduler, kueue: Kueue) -> DeclaredKueue:
     prefix = kueue.label_prefix
     group_label = f"{prefix}/node-group"
     outermost_first = {group: tuple(reversed(domain_levels(plan, group))) for group in scheduler.nodes}
+    levels: dict[str, tuple[str, ...]] = {}
+    for group, levels_of_group in outermost_first.items():
+        levels[group] = (*(f"{prefix}/{level}" for level in levels_of_group), _HOSTNAME)
     labels: dict[str, Mapping[str, str]] = {}
     files = {}
     for node in plan.devices:
@@ -63,9 +69,7 @@ def _kueue(plan: Plan, scheduler: Scheduler, kueue: Kueue) -> DeclaredKueue:
     return DeclaredKueue(
         controllers=tuple(controllers[: wanted.count]),
         flavor=kueue.flavor,
-        levels={
-            group: (*(f"{prefix}/{level}" for level in levels), _HOSTNAME) for group, levels in outermost_first.items()
-        },
+        levels=levels,
         group_label=group_label,
         labels=labels,
         files=files,

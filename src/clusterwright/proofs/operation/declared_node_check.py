@@ -21,7 +21,7 @@ from clusterwright.spec.hardware.accelerators import (
     vendor_of_module,
 )
 from clusterwright.spec.hardware.models import HardwareModel
-from clusterwright.spec.image import NETWORK, Driver, Health, Image
+from clusterwright.spec.image import NETWORK, Driver, Health, Image, ImageCheck
 from clusterwright.spec.zone_reach import data_partitions, internet_fabrics
 
 # RDMA headers in an Ethernet packet, and the MTUs of RDMA (Linux, iboe_get_mtu).
@@ -76,8 +76,8 @@ def declared_node_checks(plan: Plan) -> Mapping[str, CheckedNode]:
 
 
 def _cables(plan: Plan, node: Device) -> list[Cable]:
-    cables = plan.cables_of[node.name]
-    return [cable for cable in cables if cable.a.device == node.name and cable.a.side == "host"]
+    lower_ends = [cable for cable in plan.cables_of[node.name] if cable.a.device == node.name]
+    return [cable for cable in lower_ends if cable.a.side == "host"]
 
 
 def _gids(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[str, int]:
@@ -94,7 +94,8 @@ def _gids(plan: Plan, node: Device, cables: list[Cable]) -> Mapping[str, int]:
 
 
 def _rdma_devices(model: HardwareModel) -> Mapping[str, str | None]:
-    return {nic.interface: nic.rdma_device for nic in chain.from_iterable(group.nics for group in model.nic_groups)}
+    nics = chain.from_iterable(group.nics for group in model.nic_groups)
+    return {nic.interface: nic.rdma_device for nic in nics}
 
 
 def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: DeclaredNccl | None) -> DeclaredCheck:
@@ -114,9 +115,7 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
         "direct_paths": model.gpus is not None and _has_direct_paths(plan, image),
         **({"time": "kernel" if plan.spec.site.ntp else None} if image.is_existing else {"image.name": image.name}),
         **(_default_routes(plan, node, cables) if image.owns(NETWORK) else {"owns_routes": False}),
-        "commands": [
-            {"name": check.name, "run": check.run, "timeout_s": check.timeout_s} for check in image.own_checks
-        ],
+        "commands": [_command(check) for check in image.own_checks],
         "left_out": sorted(image.health.leave_out),
         **_limits(image.health),
     }
@@ -128,6 +127,10 @@ def _check(plan: Plan, node: Device, image: Image, cables: list[Cable], nccl: De
         answers_s=max([image.health.patience_s, *(check.timeout_s for check in image.own_checks)]),
         lossless=frozenset(name for name, fabric in fabrics.items() if _has_lossless_class(fabric)),
     )
+
+
+def _command(check: ImageCheck) -> Mapping[str, Any]:
+    return {"name": check.name, "run": check.run, "timeout_s": check.timeout_s}
 
 
 def _partition(plan: Plan, node: Device, nccl: DeclaredNccl) -> Mapping[str, Any]:

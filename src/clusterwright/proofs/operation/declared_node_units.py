@@ -113,4 +113,9 @@ def _readers(plan: Plan, node_group: str) -> Readers:
 
 def _protected(mounts: list[Mount], kinds: set[str]) -> list[str]:
     """Mount points with one of these ``kinds`` of protection."""
-    return [mount.mountpoint for mount in mounts if mount.protection is not None and mount.protection.kind in kinds]
+    mountpoints: list[str] = []
+    for mount in mounts:
+        kind = mount.protection.kind if mount.protection is not None else ""
+        if kind in kinds:
+            mountpoints.append(mount.mountpoint)
+    return mountpoints

@@ -50,15 +50,16 @@ def declared_slurms(plan: Plan) -> tuple[DeclaredSlurm, ...]:
 
 
 def _slurm(plan: Plan, scheduler: Scheduler) -> DeclaredSlurm:
-    members = [device for device in plan.devices if device.kind == "node" and device.node_group in scheduler.nodes]
-    queues = {
-        partition.name: DeclaredQueue(
-            nodes=frozenset(device.name for device in members if device.node_group in partition.nodes),
+    nodes = [device for device in plan.devices if device.kind == "node"]
+    members = [node for node in nodes if node.node_group in scheduler.nodes]
+    queues: dict[str, DeclaredQueue] = {}
+    for partition in scheduler.partitions:
+        nodes_of_queue = [node.name for node in members if node.node_group in partition.nodes]
+        queues[partition.name] = DeclaredQueue(
+            nodes=frozenset(nodes_of_queue),
             groups=frozenset(partition.allow_groups),
             accounts=frozenset(partition.allow_accounts),
         )
-        for partition in scheduler.partitions
-    }
     controllers = _controllers(plan, scheduler)
     return DeclaredSlurm(
         controllers=controllers,

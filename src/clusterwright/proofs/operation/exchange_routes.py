@@ -139,9 +139,8 @@ class ExchangeRoutes:
     def _live(self, fabric: str) -> frozenset[str]:
         """Switches of a fabric that announce routes to their neighbours."""
         switches = self.ends.declared.switches
-        return frozenset(
-            name for name, router in self._routers.items() if switches.get(name) == fabric and not router.is_silent
-        )
+        of_fabric = {name: router for name, router in self._routers.items() if switches.get(name) == fabric}
+        return frozenset(name for name, router in of_fabric.items() if not router.is_silent)
 
     def _announced(self, fabric: str, version: int) -> Mapping[Prefix, str]:
         """Announced prefixes containing a source address, each with such a switch."""

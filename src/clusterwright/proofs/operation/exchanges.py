@@ -16,7 +16,7 @@ from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, 
 from clusterwright.proofs.ethernet.network import NETWORK_INTENT, has_network, network_of_tree
 from clusterwright.proofs.isolation.declared import DeclaredIsolation
 from clusterwright.proofs.isolation.managed import NamedServer, line_at, managed
-from clusterwright.proofs.isolation.services import declared_sources, holders
+from clusterwright.proofs.isolation.services import declared_sources
 from clusterwright.proofs.isolation.switches import filtered_groups, routes_noted, switches_read
 from clusterwright.proofs.operation.declared_exchanges import PlannedEnds
 from clusterwright.proofs.operation.exchange import Exchange, numbered
@@ -92,12 +92,9 @@ def _idle(tree: RenderedTree, declared: DeclaredIsolation) -> frozenset[str]:
     declaration = tree.declaration
     switches_with_file = reader_by_switch(tree).keys()
     planned = {device for device, _ in declared.managed_ends} | declared.fabric_sources.keys()
-    unplugged = frozenset[str]()
-    if declaration is not None:
-        unplugged = frozenset(
-            device for device, port in declared.managed_ends if (device, port) in declaration.unplugged
-        )
-    return frozenset(planned - switches_with_file) | unplugged
+    unplugged_ends = declared.managed_ends.keys() & declaration.unplugged if declaration is not None else set()
+    unplugged = {device for device, _ in unplugged_ends}
+    return frozenset(planned - switches_with_file | unplugged)
 
 
 def _requests(tree: RenderedTree, ends: PlannedEnds) -> _Requests:
@@ -189,7 +186,7 @@ def _visits(tree: RenderedTree, ends: PlannedEnds) -> tuple[tuple[Exchange, ...]
         services = tuple(_wanted_services(declared, reader))
         for device in tree.devices_with(reader.file):
             fabric = ends.fabric_of(device)
-            if device not in ends.source or not holders(declared, fabric):
+            if device not in ends.source or not declared.port_zones(fabric):
                 continue
             version, number = ends.source[device]
             for name, protocol, port in services:

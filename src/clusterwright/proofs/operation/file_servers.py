@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from clusterwright.hosts.linux.reader.hosts_file import HOSTS, read_hosts
-from clusterwright.hosts.linux.reader.unit_files import UNIT_FOLDERS
+from clusterwright.hosts.linux.reader.unit_files import UNIT_FOLDERS, is_mount_unit
 from clusterwright.hosts.linux.reader.units import unit_of
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict, line_with
 from clusterwright.proofs.encryption.declared import DeclaredFileServer
@@ -23,7 +23,7 @@ Servers = Mapping[str, DeclaredFileServer]
 
 def _check(tree: RenderedTree) -> Verdict:
     declared = _servers(tree)
-    units = sorted(path for path in tree.paths if path.startswith(_UNITS) and path.endswith(".mount"))
+    units = sorted(filter(is_mount_unit, tree.paths))
     elsewhere = frozenset(tree.declaration.left_out.get(NETWORK, ())) if tree.declaration is not None else frozenset()
     faults_by_texts: dict[tuple[object, ...], list[Fault]] = {}
     counterexamples: list[Counterexample] = []

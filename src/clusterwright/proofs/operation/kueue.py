@@ -106,7 +106,8 @@ def _plan_faults(text: str, objects: KueueObjects, planned: DeclaredKueue) -> It
 
 
 def _pod_faults(tree: RenderedTree, device: str, planned: DeclaredKueue | None) -> Iterator[Fault]:
-    paths = sorted(path for path in tree.paths if path.startswith(FOLDER) and (device, path) in tree.files)
+    below = sorted(path for path in tree.paths if path.startswith(FOLDER))
+    paths = [path for path in below if (device, path) in tree.files]
     variables: dict[str, Mapping[str, str]] = {}
     pods: dict[str, PodPart] = {}
     for path in paths:
@@ -172,10 +173,14 @@ def _unmounted_settings(tree: RenderedTree, planned: DeclaredKueue, pods: Collec
                 node_by_text.setdefault(text, node)
     for text, node in node_by_text.items():
         wanted = [f"/{NCCL}", *(value for value in variables_of(text).values() if value.startswith(_OF_NODE))]
-        missing_by_pod = [[path for path in wanted if not _is_mounted(path, pod.mounts)] for pod in pods]
+        missing_by_pod = [_unmounted(wanted, pod) for pod in pods]
         missing = min(missing_by_pod, key=len, default=[])
         if missing:
             yield f"{', '.join(missing)} of {node} is not mounted: NCCL reads nothing of it"
+
+
+def _unmounted(paths: Iterable[str], pod: PodPart) -> list[str]:
+    return [path for path in paths if not _is_mounted(path, pod.mounts)]
 
 
 def _is_mounted(path: str, mounts: Iterable[str]) -> bool:

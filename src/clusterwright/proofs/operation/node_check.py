@@ -218,7 +218,7 @@ def _block_faults(expected: Any, block: ConfiguredQos) -> Iterator[tuple[str, st
     if not isinstance(expected, dict):
         yield "lossless", "it does not read"
         return
-    pfc = ",".join("1" if priority in block.lossless else "0" for priority in range(8))
+    pfc = ",".join(str(int(priority in block.lossless)) for priority in range(8))
     if expected.get("pfc") != pfc:
         yield "pfc", f"PFC is to be {expected.get('pfc')}, and is set to {pfc}"
     expected_priorities: dict[int, int] = {}

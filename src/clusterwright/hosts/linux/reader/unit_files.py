@@ -104,6 +104,11 @@ _DEPENDENCY = re.compile(r".+\.(?:wants|requires)/[^/]+")  # systemd reads the n
 _COMMAND = re.compile(r"^[ \t]*(?:Exec|OnFailure|OnSuccess|Condition|Assert)\w*[ \t]*=.*(?:\\\n.*)*$", re.M)
 
 
+def is_mount_unit(path: str) -> bool:
+    """Whether a file is a mount unit of the node's own configuration."""
+    return path.startswith(UNIT_FOLDERS[0]) and path.endswith(".mount")
+
+
 @lru_cache(maxsize=1024)
 def units_unread(path: str, text: str) -> tuple[Unread, ...]:
     """Unknown parts of a file below UNIT_FOLDERS: the file itself, or commands of it.

@@ -80,10 +80,14 @@ def _transport(settings: Settings) -> Iterator[tuple[str, str]]:
         yield _VERSION, f"{_VERSION}={settings[_VERSION]}: {otherwise}"
 
 
+def _family(address: bytes) -> str:
+    return "AF_INET" if len(address) == 4 else "AF_INET6"
+
+
 def _addresses(settings: Settings, addresses: Sequence[bytes]) -> Iterator[tuple[str, str]]:
     """Address families and ranges excluding addresses of the node's NICs on the fabric."""
     family = settings.get("NCCL_IB_ADDR_FAMILY")
-    families = {"AF_INET" if len(address) == 4 else "AF_INET6" for address in addresses}
+    families = {_family(address) for address in addresses}
     if family is not None and families and {family} != families:
         yield "NCCL_IB_ADDR_FAMILY", f"NCCL_IB_ADDR_FAMILY={family}: no NIC on this fabric has such an address"
     address_range = settings.get("NCCL_IB_ADDR_RANGE")

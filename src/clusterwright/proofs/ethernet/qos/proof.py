@@ -61,7 +61,7 @@ def _run(tree: RenderedTree) -> Verdict:
         counterexamples += declared_faults(tree, fabric, settings, usual)
         facts += _congestion_facts(fabric.name, usual)
         # A switch out of service has no port with a peer, and the NICs plugged in there have no traffic.
-        has_peers = [any(port.peer for port in router.ports) for router in fabric.routers]
+        has_peers = [_has_peers(router) for router in fabric.routers]
         nodes = list(dict.fromkeys(nic.device for nic, switch in fabric.nics if has_peers[switch]))
         marking = frozenset(queue for queue, _ in usual.marking)
         counterexamples += node_qos_faults(tree, fabric, nodes, settings, marking)
@@ -75,6 +75,10 @@ def _run(tree: RenderedTree) -> Verdict:
     return Verdict(
         facts=tuple(facts), counterexamples=tuple(counterexamples), cases=cases, notes=tuple(dict.fromkeys(notes))
     )
+
+
+def _has_peers(router: Router) -> bool:
+    return any(port.peer for port in router.ports)
 
 
 def _lossless_facts(fabric: str, settings: ClassSettings) -> Iterator[Fact]:
@@ -94,8 +98,12 @@ def _congestion_facts(fabric: str, usual: Usual) -> Iterator[Fact]:
 
 
 def _settings_of(qos: QosMap) -> ClassSettings:
-    queues = tuple(qos.queue_of.get(number) if number is not None else None for number in qos.class_of)
+    queues = tuple(_queue_of(qos, traffic_class) for traffic_class in qos.class_of)
     return ClassSettings(classes=qos.class_of, queues=queues, lossless=qos.lossless)
+
+
+def _queue_of(qos: QosMap, traffic_class: int | None) -> int | None:
+    return qos.queue_of.get(traffic_class) if traffic_class is not None else None
 
 
 def _usual_settings(fabric: RoutedFabric) -> ClassSettings:
