@@ -32,9 +32,10 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
     """
     present = Counter(node.node_group for node in skeleton.layout.nodes)
     counts = [(group, present[index]) for index, group in enumerate(spec.node_groups)]
+    with_gpus = [(group.model.gpus, count) for group, count in counts if group.model.gpus]
     all_figures: dict[str, float] = {
-        "nodes": sum(count for group, count in counts if group.model.gpus),
-        "gpus": sum(count * group.model.gpus.count for group, count in counts if group.model.gpus),
+        "nodes": sum(count for _, count in with_gpus),
+        "gpus": sum(count * gpus.count for gpus, count in with_gpus),
     }
     counted = Counter((group.level, group.node_group) for group in skeleton.layout.groups)
     for group in spec.node_groups:
@@ -54,7 +55,7 @@ def figures(spec: ClusterSpec, skeleton: Skeleton) -> Mapping[str, float]:
         all_figures["storage_pb"] = petabytes
     racks = fill_racks(spec, skeleton)
     all_figures.update(power(racks.contents, is_rack=racks.is_rack))
-    all_figures.update(peak_petaflops((group.model.gpus, count) for group, count in counts if group.model.gpus))
+    all_figures.update(peak_petaflops(with_gpus))
     return all_figures
 
 

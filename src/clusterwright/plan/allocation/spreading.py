@@ -37,7 +37,8 @@ def standing_links(
     names = {seat.name: number for number, seat in enumerate(seats)}
     cables_by_seat: dict[int, list[StandingCable]] = {}
     for device, together in groupby(cables.values(), key=itemgetter(0)):
-        if (lower := names.get(device)) is not None:
+        lower = names.get(device)
+        if lower is not None:
             cables_by_seat.setdefault(lower, []).extend(together)
     links: dict[int, tuple[SeatLink, ...]] = {}
     for bundle in bundles:
@@ -64,9 +65,10 @@ def _bundle(
             continue
         kept[lower] = [SeatLink(upper, cable) for upper, cable in zip(ends, mine, strict=True) if upper in uppers]
         loose[lower] = [cable for upper, cable in zip(ends, mine, strict=True) if upper not in uppers]
-    is_new = (seats[upper].standing is None for upper in uppers)
-    if not any(is_new) and all(len(links) == _links(fabric, seats, lower) for lower, links in kept.items()):
-        return {lower: tuple(links) for lower, links in kept.items()}  # most bundles stand as a whole
+    has_new_upper = any(seats[upper].standing is None for upper in uppers)
+    keeps_all_links = all(len(links) == _links(fabric, seats, lower) for lower, links in kept.items())
+    if keeps_all_links and not has_new_upper:  # most bundles
+        return {lower: tuple(links) for lower, links in kept.items()}
     total = Counter(link.upper for link in chain.from_iterable(kept.values()))
     _give_to_new(fabric, seats, bundle, kept=kept, loose=loose, total=total)
     links_by_seat = {}

@@ -160,13 +160,13 @@ def _parted(subnet: ManagedSubnet, failures: list[_Failure]) -> dict[int, tuple[
             after = _climbs(_without(subnet.up, failure.chips), leaves)[:, roots]
             hit, above = np.flatnonzero((after != before).any(axis=1)), np.arange(len(roots))
             after = after[hit]
-        at = np.ix_(hit, above)
-        is_alive = after.any(axis=1) | (reached[hit] > np.count_nonzero(before[at], axis=1))
-        taken = ((before[at] > 0) & (after <= 0)).sum(axis=1)
+        changed = np.ix_(hit, above)
+        is_alive = after.any(axis=1) | (reached[hit] > np.count_nonzero(before[changed], axis=1))
+        taken = ((before[changed] > 0) & (after <= 0)).sum(axis=1)
         if not len(hit) or 2 * taken[is_alive].max(initial=0) < fewest:
             continue
         remaining = before.copy()
-        remaining[at] = after
+        remaining[changed] = after
         alive = np.flatnonzero(remaining.any(axis=1))
         joined = (remaining[alive] > 0).astype(np.float32)
         apart = np.argwhere(joined @ joined.T == 0)

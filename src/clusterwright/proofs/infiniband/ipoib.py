@@ -205,11 +205,8 @@ def _lnet(tree: RenderedTree, device: str, interfaces: tuple[ConfiguredIpoib, ..
         configured = ",".join(f"{network}({name})" for network, (name, _) in sorted(read.items()))
         if configured != wanted:
             message = f"LNet has {configured or 'no network over InfiniBand'}, by the spec {wanted or 'none'}"
-            counterexamples.append(
-                Counterexample(
-                    device=device, file=LNET, line=min((at for _, at in read.values()), default=0), message=message
-                )
-            )
+            first_line = min((line for _, line in read.values()), default=0)
+            counterexamples.append(Counterexample(device=device, file=LNET, line=first_line, message=message))
     lack = f"not proven, because no reader knows {device}:/{LNET}:{unread[0]}" if unread else ""
     return counterexamples, lack
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from clusterwright.facts.unread import Unread
 from clusterwright.hosts.opensm.reader.lists import Option
@@ -221,25 +221,36 @@ def _own_faults(options: Mapping[str, Option]) -> Iterator[Fault]:
             yield option.line, f"{name} {option.value} is no number that opensm takes"
 
 
+_MISSING = Option(value="missing", line=0)
+
+
 def _qos_faults(options: Mapping[str, Option], qos: DeclaredLanes) -> Iterator[Fault]:
-    levels = options.get("qos_sl2vl")
+    levels = options.get("qos_sl2vl", _MISSING)
     wanted = ",".join(map(str, qos.lane_of_level))
-    if levels is None or levels.value.replace(" ", "") != wanted:
-        line, value = (levels.line, levels.value) if levels is not None else (0, "missing")
-        yield line, f"qos_sl2vl is {value}, the spec's classes want {wanted}"
+    if levels.value.replace(" ", "") != wanted:
+        yield levels.line, f"qos_sl2vl is {levels.value}, the spec's classes want {wanted}"
+    all_lanes = {*qos.high, *qos.low}
     for name, table in (("qos_vlarb_high", qos.high), ("qos_vlarb_low", qos.low)):
-        option = options.get(name)
-        weights = _weights(option.value) if option is not None else None
-        if weights is None or {lane: weight for lane, weight in weights.items() if weight} != dict(table):
-            line, value = (option.line, option.value) if option is not None else (0, "missing")
-            wanted = ",".join(f"{lane}:{weight}" for lane, weight in sorted(table.items())) or "no lane"
-            yield line, f"{name} is {value}, the spec's classes want {wanted} and nothing for the other lanes"
-        elif missing := sorted(({*qos.high, *qos.low}) - weights.keys()):
-            line = option.line if option is not None else 0
-            yield line, f"{name} leaves out lane {missing[0]}: opensm fills in a weight of its own"
+        option = options.get(name, _MISSING)
+        fault = _arbitration_fault(option.value, table, all_lanes)
+        if fault:
+            yield option.line, f"{name} {fault}"
     limit = options.get("qos_high_limit")
     if limit is not None and qos.low and limit.value == "255":
         yield limit.line, "qos_high_limit 255: the high table sends without end, and the low one never"
+
+
+def _arbitration_fault(value: str, table: Mapping[int, int], all_lanes: Set[int]) -> str:
+    """The fault of an arbitration table whose lanes are to have the weights of ``table``; "" for none."""
+    weights = _weights(value)
+    used = {} if weights is None else {lane: weight for lane, weight in weights.items() if weight}
+    if weights is None or used != dict(table):
+        wanted = ",".join(f"{lane}:{weight}" for lane, weight in sorted(table.items())) or "no lane"
+        return f"is {value}, the spec's classes want {wanted} and nothing for the other lanes"
+    left_out = sorted(all_lanes - weights.keys())
+    if left_out:
+        return f"leaves out lane {left_out[0]}: opensm fills in a weight of its own"
+    return ""
 
 
 def _weights(text: str) -> dict[int, int] | None:

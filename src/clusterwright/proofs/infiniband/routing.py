@@ -101,26 +101,23 @@ def _ranks(subnet: ManagedSubnet, drained: Set[int] | None) -> Iterator[Countere
             device=subnet.device, file=subnet.roots_file, line=0, message="no root is listed: ranks have no beginning"
         )
         return
-    for at in np.flatnonzero(subnet.rank < 0).tolist():
-        yield subnet.at_fabric(switches[at].line, f"{switches[at].name} is connected to no root")
-    for at in _idle(subnet).tolist():
-        if drained is None or switches[at].guid in drained:
+    for index in np.flatnonzero(subnet.rank < 0).tolist():
+        yield subnet.at_fabric(switches[index].line, f"{switches[index].name} is connected to no root")
+    for index in _idle(subnet).tolist():
+        switch = switches[index]
+        if drained is None or switch.guid in drained:
             continue
-        yield Counterexample(
-            device=subnet.device,
-            file=subnet.roots_file,
-            line=0,
-            message=f"{switches[at].name} (0x{switches[at].guid:016x}, {_where(subnet, at)}) is no root, but"
-            " nothing hangs "
-            f"below it: at rank {int(subnet.rank[at])} it carries no traffic",
+        message = (
+            f"{switch.name} (0x{switch.guid:016x}, line {switch.line} of the fabric) is no root, but nothing hangs "
+            f"below it: at rank {int(subnet.rank[index])} it carries no traffic"
         )
+        yield Counterexample(device=subnet.device, file=subnet.roots_file, line=0, message=message)
     ranks = subnet.rank[subnet.leaves]
-    for at in subnet.leaves[ranks != _commonest(ranks)].tolist():
-        yield subnet.at_fabric(
-            switches[at].line,
-            f"{switches[at].name} has compute adapters at rank {int(subnet.rank[at])}, the others have theirs at rank "
-            f"{_commonest(ranks)}",
-        )
+    usual_rank = _commonest(ranks)
+    for index in subnet.leaves[ranks != usual_rank].tolist():
+        switch, rank = switches[index], int(subnet.rank[index])
+        message = f"{switch.name} has compute adapters at rank {rank}, the others have theirs at rank {usual_rank}"
+        yield subnet.at_fabric(switch.line, message)
 
 
 def _idle(subnet: ManagedSubnet) -> Integers:
@@ -136,12 +133,9 @@ def _idle(subnet: ManagedSubnet) -> Integers:
 
 def _idle_notes(subnet: ManagedSubnet, drained: Set[int] | None) -> Iterator[str]:
     if drained is None:
-        for at in _idle(subnet).tolist():
-            yield f"{subnet.fabric.switches[at].name} is no root: it carries nothing, as a drained switch does"
-
-
-def _where(subnet: ManagedSubnet, switch: int) -> str:
-    return f"line {subnet.fabric.switches[switch].line} of the fabric"
+        for index in _idle(subnet).tolist():
+            switch = subnet.fabric.switches[index]
+            yield f"{switch.name} is no root: it carries nothing, as a drained switch does"
 
 
 def _commonest(values: Integers) -> int:
@@ -197,10 +191,9 @@ def _credit_loop(subnet: ManagedSubnet, flat: Integers) -> Iterator[Counterexamp
     for row in flat.tolist():
         cycle = _cycle_through(subnet, int(subnet.fabric.trunks[row, 0]), int(subnet.fabric.trunks[row, 2]))
         if cycle:
-            names = " → ".join(subnet.fabric.switches[at].name for at in (*cycle, cycle[0]))
-            yield subnet.at_fabric(
-                int(subnet.fabric.trunks[row, 4]), f"credit loop {names}: each channel can wait for the next"
-            )
+            names = " → ".join(subnet.fabric.switches[index].name for index in (*cycle, cycle[0]))
+            line = int(subnet.fabric.trunks[row, 4])
+            yield subnet.at_fabric(line, f"credit loop {names}: each channel can wait for the next")
             return
 
 

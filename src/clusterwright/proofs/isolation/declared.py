@@ -375,10 +375,10 @@ class DeclaredIsolation:
         share another fabric: none; if they share none, plain Ethernet leads to all of them.
         """
         zone, peer_zone = self.zone[mine], self.zone[other]
-        plain = self.fabric[fabric].technology == "ethernet"
+        is_plain = self.fabric[fabric].technology == "ethernet"
         if peer_zone.on(fabric):
-            wanted = {fabric, OUTSIDE} if plain else {fabric}
-        elif not plain or any(zone.on(fabric.name) and peer_zone.on(fabric.name) for fabric in self.fabrics):
+            wanted = {fabric, OUTSIDE} if is_plain else {fabric}
+        elif not is_plain or self._share_fabric(zone, peer_zone):
             return EMPTY
         else:
             wanted = {fabric.name for fabric in self.fabrics} | {OUTSIDE}
@@ -387,6 +387,9 @@ class DeclaredIsolation:
             if part.fabric in wanted and part.version == version:
                 addresses |= part.addresses
         return addresses
+
+    def _share_fabric(self, zone: DeclaredZone, other: DeclaredZone) -> bool:
+        return any(zone.on(fabric.name) and other.on(fabric.name) for fabric in self.fabrics)
 
     def zone_at(self, version: int, address: int) -> str:
         """Smallest zone with an address; "the internet" for an address in no zone."""

@@ -113,9 +113,13 @@ def _order_faults(texts: Mapping[str, str]) -> Iterator[Fault]:
         yield RDMA_UNIT, 0, f"the unit does not run /{RDMA_SCRIPT}"
     if _ASKS not in unit.get("Before", "").split():
         yield RDMA_UNIT, 0, f"jobs may start before devices have their names: it is not ordered before {_ASKS}"
-    rule = texts.get(RDMA_RULE)
-    if rule is None or any(line.strip() and not line.startswith("#") for line in rule.split("\n")):
+    rule_text = texts.get(RDMA_RULE)
+    if rule_text is None or _has_rule(rule_text):
         yield RDMA_RULE, 0, "udev renames devices by a rule of its own"
+
+
+def _has_rule(text: str) -> bool:
+    return any(line.strip() and not line.startswith("#") for line in text.split("\n"))
 
 
 def _applies(tree: RenderedTree) -> bool:

@@ -7,7 +7,7 @@ known by name alone. The built image below both, and installers, are not read.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -78,7 +78,8 @@ def _check(tree: RenderedTree) -> Verdict:
     open_images: set[str] = set()
     uncompared: set[str] = set()
     nodes: set[str] = set()
-    for device in sorted({device for device, _ in tree.below((IMAGES, NODES))}):
+    boot_servers = sorted({device for device, _ in tree.below((IMAGES, NODES))})
+    for device in boot_servers:
         server, fetched = _read(files_of[device]), _fetched(files_of[device])
         counterexamples += [Counterexample(device, path, 0, message) for path, message in server.broken]
         for path, members in (*server.nodes.values(), *chain.from_iterable(server.images.values())):
@@ -88,13 +89,12 @@ def _check(tree: RenderedTree) -> Verdict:
             nodes.add(node)
             image = machines[node].image if node in machines else ""
             chosen = _image_of(server, fetched.get(node), image)
-            if chosen is None and node in fetched:
-                counterexamples.append(
-                    Counterexample(device, fetched[node], 0, f"{node} boots with it, and it is not there")
-                )
-                continue
             if chosen is None:
-                open_images.add(image or f"of {node}")
+                if node in fetched:
+                    message = f"{node} boots with it, and it is not there"
+                    counterexamples.append(Counterexample(device, fetched[node], 0, message))
+                else:
+                    open_images.add(image or f"of {node}")
                 continue
             held = files_of.get(node, {})
             for place, message in _node_faults(held, (path, node_members), chosen, texts):
@@ -103,14 +103,22 @@ def _check(tree: RenderedTree) -> Verdict:
             messages = _stranger_faults(tree, node, unknown_paths)
             counterexamples += [Counterexample(device, path, 0, f"{node}: {message}") for message in messages]
             uncompared.update(name for name in unknown_paths if not _is_unexpected(tree, node, name))
+    return Verdict(
+        facts=(Fact("nodes whose archives were compared", len(nodes)),),
+        counterexamples=tuple(counterexamples),
+        cases=Cases("nodes with archives", len(nodes)),
+        unjudged=_reason(open_images, uncompared),
+    )
+
+
+def _reason(open_images: Set[str], uncompared: Set[str]) -> str:
+    """Reason for an open claim: images without a known archive, and archived files without a file to compare."""
     reasons = []
     if open_images:
         reasons.append(f"it is not known with which archive machines boot {and_more(sorted(open_images), _SHOWN)}")
     if uncompared:
         reasons.append(f"no file was read to compare with {and_more(sorted(uncompared), _SHOWN)}")
-    reason = f"not proven, because {' and '.join(reasons)}" if reasons else ""
-    facts = (Fact("nodes whose archives were compared", len(nodes)),)
-    return Verdict(facts, tuple(counterexamples), Cases("nodes with archives", len(nodes)), unjudged=reason)
+    return f"not proven, because {' and '.join(reasons)}" if reasons else ""
 
 
 def _read(files: Mapping[str, RenderedFile]) -> _ServedArchives:
