@@ -151,16 +151,12 @@ def check_pools(
     room = (1 << host_bits) - 3 if shared else ((1 << host_bits) - 2) // 2
     if addressing.loopbacks is None:
         switches = 0
+    subnet_bits = addressing.hosts_per_switch - addressing.hosts.prefixlen
+    possible_subnets = 1 << subnet_bits if subnet_bits >= 0 else 0
     wanted = (
         ("loopbacks", switches, max(0, _size(addressing.loopbacks) - 1)),
         ("links", links, max(0, _size(addressing.links) // 2 - 1)),
-        (
-            "hosts",
-            subnets,
-            max(0, 1 << max(0, addressing.hosts_per_switch - addressing.hosts.prefixlen))
-            if addressing.hosts_per_switch >= addressing.hosts.prefixlen
-            else 0,
-        ),
+        ("hosts", subnets, possible_subnets),
         ("hosts_per_switch", hosts_per_subnet, max(0, room)),
     )
     return [PoolExhausted(pool, need, have) for pool, need, have in wanted if need > have]

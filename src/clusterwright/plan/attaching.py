@@ -42,7 +42,8 @@ class SeatChoice:
         load: dict[int, int] = defaultdict(int)
         lowers = self._by_name
         for cable in self._cables.values():
-            if cable.device not in lowers and (seat := lowers.get(cable.upper)) is not None:
+            seat = lowers.get(cable.upper)
+            if seat is not None and cable.device not in lowers:
                 load[seat] += 1
         return load
 

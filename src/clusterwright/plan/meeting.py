@@ -180,7 +180,11 @@ class Wiring:
         for switch, end in self.ends_at.items():
             if switch in joined:
                 pieces.setdefault(joined[switch], {}).setdefault(self.tops[switch], end)
-        return next((pair for kinds in pieces.values() if (pair := _apart(kinds)) is not None), None)
+        for kinds in pieces.values():
+            pair = _apart(kinds)
+            if pair is not None:
+                return pair
+        return None
 
     def above_all(self, switches: Iterable[str]) -> int:
         """Bits of everything above any of these switches, as in ``tops``."""
@@ -192,7 +196,10 @@ class Wiring:
         for device in self.kinds:
             switches = self.devices[device].switches
             reachable = switches if counts is None else tuple(filter(counts, switches))
-            if reachable and (bits := self.above_all(reachable)) not in kinds:
+            if not reachable:
+                continue
+            bits = self.above_all(reachable)
+            if bits not in kinds:
                 port = self.devices[device].ports[switches.index(reachable[0])]
                 kinds[bits] = AttachedEnd(device, port, reachable[0])
         return _apart(kinds)
@@ -249,7 +256,8 @@ def wiring_of_skeleton(spec: ClusterSpec, layout: Layout, skeleton: FabricSkelet
     names_of_uppers: dict[frozenset[int], frozenset[str]] = {}  # of switches below the same ones
     above: dict[str, frozenset[str]] = {}
     for lower, uppers in skeleton.uppers_of.items():
-        if (key := frozenset(uppers)) not in names_of_uppers:
+        key = frozenset(uppers)
+        if key not in names_of_uppers:
             names_of_uppers[key] = frozenset([names[upper] for upper in key])
         above[names[lower]] = names_of_uppers[key]
     ports = _ports(spec, skeleton)

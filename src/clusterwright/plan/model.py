@@ -249,11 +249,12 @@ class Plan:
                 continue
             planes = _planes_of(self, fabric) if fabric.planes else []
             if len(planes) < 2:
-                subnets[fabric.name] = IbSubnet(fabric.name, fabric, None, frozenset(self._switches_of(fabric)))
+                switches = frozenset(self._switches_of(fabric))
+                subnets[fabric.name] = IbSubnet(name=fabric.name, fabric=fabric, plane=None, switches=switches)
                 continue
-            for number, names in enumerate(planes):
+            for number, switches in enumerate(planes):
                 name = f"{fabric.name}.{number}"
-                subnets[name] = IbSubnet(name, fabric, number, names)
+                subnets[name] = IbSubnet(name=name, fabric=fabric, plane=number, switches=switches)
         return subnets
 
     def _switches_of(self, fabric: Fabric) -> Iterator[str]:

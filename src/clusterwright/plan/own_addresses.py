@@ -134,12 +134,15 @@ def _ipoib_addresses(plan: Plan) -> Iterator[OwnAddress]:
 
 def ipoib_nodes(plan: Plan) -> Iterator[tuple[Device, tuple[IpoibInterface, ...]]]:
     """The nodes with an image and an interface of IP over InfiniBand."""
-    if any(carrying(plan.spec)):
-        for device in plan.devices:
-            if device.kind == "node" and device.image is not None:
-                cabled = {cable.a.port for cable in plan.cables_of[device.name] if cable.a.device == device.name}
-                if interfaces := ipoib_of(plan.spec, device.node_group, cabled):
-                    yield device, interfaces
+    if not any(carrying(plan.spec)):
+        return
+    for device in plan.devices:
+        if device.kind != "node" or device.image is None:
+            continue
+        cabled = {cable.a.port for cable in plan.cables_of[device.name] if cable.a.device == device.name}
+        interfaces = ipoib_of(plan.spec, device.node_group, cabled)
+        if interfaces:
+            yield device, interfaces
 
 
 def mesh_addresses(plan: Plan) -> Mapping[str, str]:
@@ -151,6 +154,8 @@ def mesh_addresses(plan: Plan) -> Mapping[str, str]:
     addresses: dict[str, str] = {}
     for cable in plan.cables:
         near = cable.a
-        if cable.fabric == mesh.fabric and near.device in members and near.side == "host" and near.address is not None:
+        if cable.fabric != mesh.fabric or near.device not in members:
+            continue
+        if near.side == "host" and near.address is not None:
             addresses.setdefault(near.device, format_address(near.address, version))
     return addresses

@@ -148,14 +148,16 @@ class Comparison:
         ports = {cable.b.port for cable in self.plan.cables_of[device.name]}
         ports |= {cable.a.port for cable in self.plan.cables_of[device.name]}
         standing_ports = {port for name, port in self._standing_ends if name == device.name}
-        if gone := sorted(standing_ports - ports):
-            was, model = self.plan.spec.catalogue.get(switch.model), self.plan.spec.catalogue[device.model]
-            is_same = was is not None and (was.manufacturer, was.part) == (model.manufacturer, model.part)
-            what = f"of its ports are called otherwise, {gone[0]} the first"
-            if not is_same:
-                what = f"of its cables go to other ports, {gone[0]} the first"
-            message = f"{device.name} is a {device.model} now, and was a {switch.model}: {len(gone):,} {what}."
-            yield Disagreement(switch.line, message, is_place=True)
+        gone = sorted(standing_ports - ports)
+        if not gone:
+            return
+        was, model = self.plan.spec.catalogue.get(switch.model), self.plan.spec.catalogue[device.model]
+        is_same = was is not None and (was.manufacturer, was.part) == (model.manufacturer, model.part)
+        what = f"of its ports are called otherwise, {gone[0]} the first"
+        if not is_same:
+            what = f"of its cables go to other ports, {gone[0]} the first"
+        message = f"{device.name} is a {device.model} now, and was a {switch.model}: {len(gone):,} {what}."
+        yield Disagreement(switch.line, message, is_place=True)
 
     @cached_property
     def _standing_ends(self) -> set[tuple[str, str]]:
@@ -184,10 +186,8 @@ class Comparison:
             )
         if cable.address is not None and cable.address != now.a.address:
             version = self.plan.address_version(now.fabric)
-            bits = 32 if version == 4 else 128
-            address_text = (
-                format_address(cable.address, version) if cable.address.bit_length() <= bits else str(cable.address)
-            )
+            is_address = cable.address.bit_length() <= (32 if version == 4 else 128)
+            address_text = format_address(cable.address, version) if is_address else str(cable.address)
             where = "the pool of links" if now.a.side == "up" else f"the host subnet of {now.b.device}"
             yield Disagreement(cable.line, f"{lower} has the address {address_text}, which is no lower end in {where}.")
 

@@ -189,9 +189,18 @@ def _section(
     copies: tuple[tuple[Integers, Integers], ...],
 ) -> ColumnSection:
     """Columns of the whole fabric as columns of a part, where several may coincide."""
-    of_fabric, of_part = announced(fabric), announced(part[0])
+    part_of_fabric, rows = part
+    of_fabric, of_part = announced(fabric), announced(part_of_fabric)
     columns_of_part = [of_part.column_of[of_fabric.prefixes[column]] for column in columns]
     part_columns, into = np.unique(columns_of_part, return_inverse=True)
     weights = np.bincount(into, of_fabric.weights[columns]).astype(np.int64)
     is_host = np.bincount(into, of_fabric.is_host[columns]) > 0
-    return ColumnSection(*part, part_columns, weights, is_host, stands_for, copies)
+    return ColumnSection(
+        fabric=part_of_fabric,
+        rows=rows,
+        columns=part_columns,
+        weights=weights,
+        is_host=is_host,
+        stands_for=stands_for,
+        copies=copies,
+    )

@@ -185,8 +185,10 @@ def _of_fabric(fabric: RoutedFabric, sessions: _Sessions) -> Iterator[tuple[str,
 def _unlike_spec(tree: RenderedTree, fabric: RoutedFabric) -> Iterator[tuple[str, str, Mark, str]]:
     """Ends with other authentication than the spec requires of the links above their tier."""
     planned = declared(tree, fabric)
+    if planned is None:
+        return
     required: dict[str, SessionAuthentication] = {}
-    for tier in planned.tiers if planned is not None else ():
+    for tier in planned.tiers:
         if tier.up is not None and tier.up.authentication is not None:
             required[tier.role] = tier.up.authentication
     if not required:
@@ -221,7 +223,8 @@ def _as_number_faults(fabric: RoutedFabric, owners: Mapping[bytes, _Owner]) -> I
     for router in fabric.routers:
         if not router.sessions:
             continue
-        if reason := asn_fault(router.asn):
+        reason = asn_fault(router.asn)
+        if reason:
             yield router.device, router.bgp_file, router.asn_mark, f"AS {router.asn} is no router's: {reason}"
         for session in router.sessions:
             reason = asn_fault(session.remote_as)

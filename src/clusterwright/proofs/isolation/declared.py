@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -41,12 +41,6 @@ class DeclaredZone:
     def on(self, fabric: str) -> bool:
         """True for a zone with addresses on a fabric."""
         return any(part.fabric == fabric for part in self.parts)
-
-    def sizes_with(self, version: int, address: int) -> Iterator[int]:
-        """Numbers of addresses in the zone's parts with an address."""
-        for part in self.parts:
-            if part.version == version and address in part.addresses:
-                yield part.addresses.size()
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +281,12 @@ class DeclaredIsolation:
         """
         version, number, length = read_address(text)
         planned = self.managed_ends.get((switch, port))
-        if planned is not None and planned[0] == version and (number, length or planned[2]) != planned[1:]:
-            return f"{port} has the address {text}, and the plan gives it {address(*planned[:2])}/{planned[2]}"
+        if planned is not None:
+            planned_version, planned_number, planned_length = planned
+            is_planned = number == planned_number and length in ("", planned_length)
+            if version == planned_version and not is_planned:
+                planned_address = f"{address(planned_version, planned_number)}/{planned_length}"
+                return f"{port} has the address {text}, and the plan gives it {planned_address}"
         if (switch, version, number) in self._border_ends:
             return ""
         owner, _ = self.addresses.get((version, number), (switch, ""))
@@ -395,6 +393,7 @@ class DeclaredIsolation:
         """Smallest zone with an address; "the internet" for an address in no zone."""
         candidates: list[tuple[int, bool, int, str]] = []
         for index, zone in enumerate(self.zones):
-            sizes = zone.sizes_with(version, address)
-            candidates += [(size, zone.kind == "boot", index, zone.name) for size in sizes]
+            parts = [part for part in zone.parts if part.version == version]
+            holding = [part for part in parts if address in part.addresses]
+            candidates += [(part.addresses.size(), zone.kind == "boot", index, zone.name) for part in holding]
         return min(candidates)[-1] if candidates else "the internet"

@@ -104,7 +104,8 @@ def _logins(part: RenderedTree, reader: SystemReader) -> Iterator[DeviceLogin]:
         if rendered not in logins_by_file:
             with errors_leave_open(part, device, path, _CLAIMS):
                 logins_by_file[rendered] = tuple(read(path, rendered.read()))
-        yield from (DeviceLogin(device, path, login, reader.system) for login in logins_by_file.get(rendered, ()))
+        for login in logins_by_file.get(rendered, ()):
+            yield DeviceLogin(device=device, file=path, login=login, system=reader.system)
 
 
 def _login_files(

@@ -51,13 +51,13 @@ class FilterPlaces:
         sender = self.declared.addresses.get((version, packet[SRC]))
         receiver = self.declared.addresses.get((version, packet[DST]))
         steps: list[str] = []
-        stopped = False
         for name, decision in self._steps(packet, sender, receiver, fabric, hook):
-            verdict = "" if decision is None else (" passes" if decision.passes else " stops it")
-            line = f" ({_line(decision)})" if decision is not None else ""
-            steps.append(f"{name}{verdict}{line}")
-            stopped = decision is not None and not decision.passes
-            if stopped:
+            if decision is None:
+                steps.append(name)
+                continue
+            verdict = "passes" if decision.passes else "stops it"
+            steps.append(f"{name} {verdict} ({_line(decision)})")
+            if not decision.passes:
                 break
         return "Way: " + ", ".join(steps) if steps else ""
 

@@ -122,7 +122,8 @@ def _faults_of_texts(
     clocks = {_CLOCKS[unit] for unit in started if unit in _CLOCKS}
     clock = values.get("time", "")
     is_set_by_others = planned is not None and "time" in planned.values  # compared with the plan
-    if not is_set_by_others and clock not in clocks and (clock is not None or clocks):
+    is_expected = clock in clocks or (clock is None and not clocks)
+    if not is_set_by_others and not is_expected:
         yield "time", f"the clock is looked at by {values.get('time')}, and set by {', '.join(clocks) or 'nothing'}"
 
 

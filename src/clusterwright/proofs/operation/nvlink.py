@@ -51,7 +51,7 @@ def _check(tree: RenderedTree) -> Verdict:
         try:
             instances[device] = _read(tree, device, networks.get(device, {}))
         except _UnreadError as error:
-            counterexamples.append(Counterexample(device, error.file, error.line, str(error)))
+            counterexamples.append(Counterexample(device=device, file=error.file, line=error.line, message=str(error)))
     holders = _holders(instances)
     for device, instance in instances.items():
         counterexamples += _member_faults(device, instance, instances, holders)
@@ -60,7 +60,11 @@ def _check(tree: RenderedTree) -> Verdict:
             counterexamples += _domain_faults(device, instance, holders, domains, wanted)
     lists = {instance.members for instance in instances.values()}
     facts = (Fact("NVLink domains", len(lists)), Fact("nodes that share memory over NVLink", len(instances)))
-    return Verdict(facts, tuple(counterexamples), Cases("nodes of NVLink domains", len(instances)))
+    return Verdict(
+        facts=facts,
+        counterexamples=tuple(counterexamples),
+        cases=Cases("nodes of NVLink domains", len(instances)),
+    )
 
 
 class _UnreadError(Exception):
@@ -120,23 +124,30 @@ def _member_faults(
 ) -> Iterator[Counterexample]:
     """Lists without the node itself, with repeated or unknown members, or different from those of other members."""
     if instance.addresses.isdisjoint(instance.members):
-        yield Counterexample(device, MEMBERS, 0, "the node is no member of its own domain: IMEX does not start")
+        yield Counterexample(
+            device=device, file=MEMBERS, line=0, message="the node is no member of its own domain: IMEX does not start"
+        )
     twice = sorted({str(member) for member in instance.members if instance.members.count(member) > 1})
     if twice:
-        yield Counterexample(device, MEMBERS, 0, f"{and_more(twice, _SHOWN)} stands twice")
+        yield Counterexample(device=device, file=MEMBERS, line=0, message=f"{and_more(twice, _SHOWN)} stands twice")
     strangers = [str(member) for member in instance.members if member not in holders]
     if strangers:
-        yield Counterexample(device, MEMBERS, 0, f"{and_more(strangers, _SHOWN)}: no node with IMEX has the address")
+        yield Counterexample(
+            device=device,
+            file=MEMBERS,
+            line=0,
+            message=f"{and_more(strangers, _SHOWN)}: no node with IMEX has the address",
+        )
     peers = (holders[member] for member in instance.members if member in holders)
     for name in peers:
         peer = instances[name]
         if peer.members != instance.members:
             message = f"its members are not those of {name}, which refuses it"
-            yield Counterexample(device, MEMBERS, 0, message)
+            yield Counterexample(device=device, file=MEMBERS, line=0, message=message)
             break
         if peer.port != instance.port:
             message = f"it listens at {instance.port or 'its own port'}, {name} at {peer.port or 'its own port'}"
-            yield Counterexample(device, SETTINGS, 0, message)
+            yield Counterexample(device=device, file=SETTINGS, line=0, message=message)
             break
 
 
@@ -146,7 +157,7 @@ def _nccl_faults(tree: RenderedTree, device: str) -> Iterator[Counterexample]:
         for name, values in _OFF.items():
             if settings.get(name) in values:
                 message = f"{name} is {settings[name]}: jobs go by the network inside the domain"
-                yield Counterexample(device, path, 0, message)
+                yield Counterexample(device=device, file=path, line=0, message=message)
 
 
 def _domain_faults(
@@ -157,13 +168,15 @@ def _domain_faults(
     wanted: Mapping[str, str],
 ) -> Iterator[Counterexample]:
     if device not in wanted:
-        yield Counterexample(device, MEMBERS, 0, "the spec has no NVLink domain here")
+        yield Counterexample(device=device, file=MEMBERS, line=0, message="the spec has no NVLink domain here")
         return
     domain = wanted[device]
     members = {holders[member] for member in instance.members if member in holders}
     strange = sorted(members ^ domains[domain])
     if strange:
-        yield Counterexample(device, MEMBERS, 0, f"the list and {domain} differ in {and_more(strange, _SHOWN)}")
+        yield Counterexample(
+            device=device, file=MEMBERS, line=0, message=f"the list and {domain} differ in {and_more(strange, _SHOWN)}"
+        )
 
 
 def _applies(tree: RenderedTree) -> bool:
