@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from clusterwright.packets.boxes import (
     CT,
@@ -157,6 +158,22 @@ def _address(text: str, version: int) -> int:
     except OSError as error:
         raise ValueError(f'"{text}" is no IPv{version} address') from error
     return int.from_bytes(packed, "big")
+
+
+@lru_cache(maxsize=1 << 10)
+def server_address(text: str) -> tuple[int, int]:
+    """Version and number of a server's address. Cached: all switches name the same servers. Raises ValueError."""
+    return read_address(text)[:2]
+
+
+def read_address(text: str) -> tuple[int, int, str]:
+    """Version, number and prefix length ("" without one) of an address or prefix. Raises ValueError."""
+    version = 6 if ":" in text else 4
+    first, _, length = text.partition("/")
+    try:
+        return version, _address(first, version), length
+    except ValueError as error:
+        raise ValueError(f'"{text}" is no IPv{version} address') from error
 
 
 def everywhere(version: int) -> Ranges:

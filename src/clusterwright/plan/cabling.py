@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from clusterwright.plan.addressing import FabricAddresses, fabric_addresses
+from clusterwright.plan.allocation.fabric_ports import allocate_fabric
 from clusterwright.plan.allocation.given_addresses import GivenAddresses
 from clusterwright.plan.attaching import nic_ports
 from clusterwright.plan.chips import fabric_number, hca_guid
-from clusterwright.plan.fabric_ports import allocate_fabric
 from clusterwright.plan.layout import Layout
 from clusterwright.plan.model import Cable, Device, Interface, Subnet
 from clusterwright.plan.racks.lengths import CableRuns

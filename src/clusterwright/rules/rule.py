@@ -20,8 +20,8 @@ from functools import cached_property
 from clusterwright.finding import Amendment, Finding, Position, Severity
 from clusterwright.intent.filter_bound import FilterBound
 from clusterwright.plan.allocation.disagreement import Comparison
+from clusterwright.plan.allocation.fabric_ports import allocate_fabric
 from clusterwright.plan.build import build_plan
-from clusterwright.plan.fabric_ports import allocate_fabric
 from clusterwright.plan.figures import figures
 from clusterwright.plan.meeting import Wiring, wiring_of_skeleton
 from clusterwright.plan.model import Plan

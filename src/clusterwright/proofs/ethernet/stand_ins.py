@@ -19,6 +19,8 @@ from clusterwright.proofs.ethernet.network import Integers
 from clusterwright.proofs.ethernet.parts import ABOVE, cut, parts_below
 from clusterwright.proofs.ethernet.uplinks import FabricUplinks, Failure, UnitSizes
 
+_DescribedCable = tuple[tuple[int, int], tuple[int, int], float, int]
+"""The part and place of both ends, the speed in Gb/s, and the index of the link."""
 _ENOUGH = 3  # parts of a kind: two affected by a failure, and one unaffected
 
 
@@ -152,7 +154,7 @@ def below(uplinks: FabricUplinks, level: int) -> StandIns:
         if part[router] != ABOVE:
             described[part[router]].append(description)
             routers[part[router]].append(router)
-    links: list[list[tuple[tuple[int, int], tuple[int, int], float, int]]] = [[] for _ in range(parts.count)]
+    links: list[list[_DescribedCable]] = [[] for _ in range(parts.count)]
     link_part, link_place = [ABOVE] * len(uplinks.low), [0] * len(uplinks.low)
     ends = zip(uplinks.low.tolist(), uplinks.high.tolist(), uplinks.gbps.tolist(), strict=True)
     for link, (low, high, gbps) in enumerate(ends):
@@ -190,8 +192,8 @@ def below(uplinks: FabricUplinks, level: int) -> StandIns:
     )
 
 
-def _link_indexes(cables: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    return tuple(cable[-1] for cable in cables)
+def _link_indexes(cables: Iterable[_DescribedCable]) -> tuple[int, ...]:
+    return tuple(link for _, _, _, link in cables)
 
 
 def _numbers(kept: list[int], size: int) -> Integers:

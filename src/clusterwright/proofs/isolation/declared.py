@@ -10,7 +10,7 @@ from functools import cached_property
 from clusterwright.facts.reader import LEASES
 from clusterwright.packets.phrases import address
 from clusterwright.packets.ranges import EMPTY, Ranges, ranges, values
-from clusterwright.proofs.isolation.address_text import read_address, server_of_text
+from clusterwright.packets.values import read_address, server_address
 from clusterwright.proofs.isolation.declared_bridges import DeclaredBridge
 from clusterwright.spec.ethernet import SessionAuthentication
 
@@ -134,7 +134,7 @@ class DeclaredManagement:
         used = set()
         for server in servers:
             with suppress(ValueError):  # a name: isolation reports it
-                used.add(server_of_text(server))
+                used.add(server_address(server))
         return tuple(address(*missing) for missing in sorted(self.servers[service] - used))
 
 
@@ -259,8 +259,8 @@ class DeclaredIsolation:
     def serves(self, service: str, server: str, switch: str) -> bool:
         """True for a server of the spec for a service of a switch. Raises ValueError for text that is no address."""
         if service == LEASES:
-            return server_of_text(server) in self.lease_servers.get(self.switches.get(switch, ""), frozenset())
-        return server_of_text(server) in self.servers[service]
+            return server_address(server) in self.lease_servers.get(self.switches.get(switch, ""), frozenset())
+        return server_address(server) in self.servers[service]
 
     def knows(self, text: str) -> bool:
         """True for a prefix, or an address with or without the length of its network, beginning on a planned network.
