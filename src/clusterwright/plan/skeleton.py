@@ -244,10 +244,8 @@ def _served_groups(spec: ClusterSpec, layout: Layout, fabric: Fabric) -> frozens
         return frozenset(range(len(layout.groups)))
     names = {attach.nodes for attach in fabric.attach if attach.to is None}
     served = {index for index, group in enumerate(layout.groups) if group.node_group in names}
-    inside: set[int] = set()
-    for index, node_group in enumerate(spec.node_groups):
-        if node_group.inside is not None and node_group.name in names:
-            inside.add(index)
+    attached = {index for index, node_group in enumerate(spec.node_groups) if node_group.name in names}
+    inside = {index for index in attached if spec.node_groups[index].inside is not None}
     if not inside:
         return frozenset(served)
     for node in layout.nodes:
