@@ -30,7 +30,7 @@ COMPILED = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -qq -j 0
 # of them keep two cores busy: a fourth of the time of two is waiting for routers, engines and machines to say that they run.
 SIDE_BY_SIDE = -n 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup develop up test test-fast test-servers test-torch test-nccl test-ncp test-foreign test-container test-pythons test-kill release release-files vulnerabilities lint docs bench figures lock golden clean
+.PHONY: help setup develop up test test-fast test-servers test-torch test-nccl test-ncp test-slurm test-foreign test-container test-pythons test-kill release release-files vulnerabilities lint docs bench figures lock golden clean
 
 help: ## lists these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1	\2/' | expand -t 16
@@ -91,6 +91,14 @@ test-foreign: develop ## configurations that NVIDIA, Arista and SONiC publish (i
 
 test-ncp: develop ## the answers of `evidence`, read by the checks of NVIDIA's suite for AI clouds (it clones them)
 	@PATH="$(BIN):$$PATH" $(BIN)/pytest -m ncp tests/evidence
+
+# Debian's packages of the newest Slurm lack its plugin for PMIx, so that their srun starts no job with MpiDefault=pmix.
+NO_PMIX = test_a_real_slurmctld_takes_jobs_of_a_login_node or test_a_job_sees_its_gpus_and_no_others \
+	or test_jobs_of_a_shared_partition_get_a_gpu_s_share_of_their_node
+
+test-slurm: develop ## the tests of Slurm's files with the newest release that Debian has, and those that only such a release can pass
+	@tools/install-debian-packages
+	@PATH="$(BIN):$$PATH" tools/newest-slurm $(BIN)/pytest -m "newest or not newest" -k "not ($(NO_PMIX))" tests/hosts/slurm
 
 test-nccl: develop ## NCCL itself, built from its sources, on two nodes without GPUs, through every filter as it was rendered
 	@tools/install-debian-packages

@@ -17,9 +17,10 @@ from clusterwright.hosts.slurm.reader import (
     GRES_CONF,
     SLURM_CONF,
     SLURMD_DEFAULTS,
+    TOPOLOGY_CONF,
+    TOPOLOGY_YAML,
     names_of,
 )
-from clusterwright.hosts.slurm.topology_reader import TOPOLOGY_CONF, TOPOLOGY_YAML
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.check import Verdict
 from clusterwright.proofs.declaration import Declaration

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from clusterwright.artifact import Artifact
@@ -125,17 +125,24 @@ def _records(own: Scheduler, folder: Path) -> str:
 
 
 def controller_answers(
-    plan: Plan, folder: Path, requests: Sequence[str] = (), *, scheduler: int = 0, then: str = ""
+    plan: Plan,
+    folder: Path,
+    requests: Sequence[str] = (),
+    *,
+    scheduler: int = 0,
+    then: str = "",
+    without: Collection[str] = (),
 ) -> dict[str, str]:
     """What a real controller says about our files: topology, config and nodes, and which nodes jobs get.
 
-    ``then`` are commands of a shell that are run beside it, once it has answered.
+    ``then`` are commands of a shell that are run beside it, once it has answered; the files ``without`` are taken away.
     """
     own = plan.spec.schedulers[scheduler]
     for program, package in PACKAGES.items():
         assert shutil.which(program), f"{program} is missing: apt-get install {package}"
     controller = acting(plan, scheduler)
-    for path, artifact in files_of(plan, controller).items():
+    files = {path: artifact for path, artifact in files_of(plan, controller).items() if path not in without}
+    for path, artifact in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(artifact.content)
     host = re.search(r"^SlurmctldHost=\S+\((\S+)\)$", (folder / "etc/slurm/slurm.conf").read_text(), re.M)

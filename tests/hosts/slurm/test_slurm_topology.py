@@ -151,7 +151,7 @@ def test_gpus_that_nobody_knows_nvml_s_name_of_have_no_type() -> None:
 
 @pytest.mark.parametrize("name", ["lab-roce", "lab-ib", "roce-24k", "ib-24k", "rsc"])
 def test_topology_yaml_says_what_topology_conf_says(name: str) -> None:
-    """Against the documented grammar (topology.yaml(5)): no packaged Slurm is new enough to read it."""
+    """Against the documented grammar (topology.yaml(5)); test_newest.py has a release that reads it."""
     plan = plan_of(name)
     files = controller_files(plan)
     (entry,) = yaml.safe_load(files["etc/slurm/topology.yaml"].content)

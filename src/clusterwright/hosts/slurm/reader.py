@@ -1,4 +1,4 @@
-"""Reading Slurm's nodes, GPUs, partitions, controllers and topology: slurm.conf(5), gres.conf(5)."""
+"""Reading Slurm's nodes, GPUs, partitions, controllers and topology: slurm.conf(5), gres.conf(5), topology.yaml(5)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
+import yaml
+
 SLURM_CONF = "etc/slurm/slurm.conf"
 GRES_CONF = "etc/slurm/gres.conf"
+TOPOLOGY_CONF = "etc/slurm/topology.conf"
+TOPOLOGY_YAML = "etc/slurm/topology.yaml"
+"""Read by 25.05 and later, which then pass over topology.conf."""
 CGROUP_CONF = "etc/slurm/cgroup.conf"
 SLURMD_DEFAULTS = "etc/default/slurmd"
 MOST_NAMES = 1 << 20
 """Names of one expression: more are no cluster's, and would fill the memory."""
 _SETTING = re.compile(r'(?P<key>\w+)\s*=\s*(?P<value>"[^"]*"|\S*)')
 _PART = re.compile(r"\[(?P<ranges>[\d,-]+)\]|(?P<text>[^\[\],]+)")
+# The list and the key of a leaf's name, by the plugin that an entry of topology.yaml names.
+_LEAVES_OF_PLUGIN = {"tree": ("switches", "switch"), "block": ("blocks", "block")}
 _SERVERS = re.compile(r"--conf-server[ =](?P<servers>[^\s\"']+)")
 
 
@@ -29,6 +36,16 @@ class SlurmLine:
     def value(self, key: str) -> str:
         """The value of a key, "" for a line without it."""
         return self.words.get(key, "")
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmLeaf:
+    """A leaf switch or a base block; ``nodes`` is an expression for names."""
+
+    line: int
+    """The line in its file, from 1."""
+    name: str
+    nodes: str
 
 
 @lru_cache(maxsize=64)
@@ -108,3 +125,53 @@ def read_servers(text: str) -> tuple[str, ...]:
     if match is None:
         return ()
     return tuple(server.partition(":")[0] for server in match["servers"].split(","))
+
+
+def leaves_of_conf(text: str) -> Iterator[SlurmLeaf]:
+    """The leaves in topology.conf."""
+    for line in read_lines(text):
+        if line.value("nodes"):
+            name = line.value("switchname") or line.value("blockname")
+            yield SlurmLeaf(line=line.number, name=name, nodes=line.value("nodes"))
+
+
+def leaves_of_yaml(text: str) -> Iterator[SlurmLeaf]:
+    """The leaves in topology.yaml.
+
+    Raises ValueError for unreadable text, and unless it has exactly one topology.
+    """
+    try:
+        document = yaml.compose(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+    entries = _items(document)
+    if len(entries) != 1:
+        raise ValueError(f"{len(entries)} topologies: the one of a partition is not read")
+    values = _values(entries[0])
+    plugin = _scalar(values.get("topology")) or next((key for key in _LEAVES_OF_PLUGIN if key in values), "")
+    if plugin not in _LEAVES_OF_PLUGIN:
+        raise ValueError(f"the topology {plugin or 'without a plugin'} has no leaves")
+    list_key, name_key = _LEAVES_OF_PLUGIN[plugin]
+    for item in _items(_values(values.get(plugin)).get(list_key)):
+        leaf = _values(item)
+        if "nodes" in leaf:
+            yield SlurmLeaf(
+                line=item.start_mark.line + 1, name=_scalar(leaf.get(name_key)), nodes=_scalar(leaf["nodes"])
+            )
+
+
+def _items(node: yaml.Node | None) -> list[yaml.Node]:
+    """The items of a list; none for anything else."""
+    return node.value if isinstance(node, yaml.SequenceNode) else []
+
+
+def _values(node: yaml.Node | None) -> dict[str, yaml.Node]:
+    """The values of a mapping by key; none for anything else."""
+    if not isinstance(node, yaml.MappingNode):
+        return {}
+    return {_scalar(key): value for key, value in node.value}
+
+
+def _scalar(node: yaml.Node | None) -> str:
+    """A scalar's text; "" for anything else."""
+    return node.value if isinstance(node, yaml.ScalarNode) else ""

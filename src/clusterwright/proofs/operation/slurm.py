@@ -17,17 +17,15 @@ from clusterwright.hosts.slurm.reader import (
     GRES_CONF,
     SLURM_CONF,
     SLURMD_DEFAULTS,
-    SlurmLine,
-    names_of,
-    read_lines,
-    read_servers,
-)
-from clusterwright.hosts.slurm.topology_reader import (
     TOPOLOGY_CONF,
     TOPOLOGY_YAML,
     SlurmLeaf,
+    SlurmLine,
     leaves_of_conf,
     leaves_of_yaml,
+    names_of,
+    read_lines,
+    read_servers,
 )
 from clusterwright.proofs.check import Cases, Counterexample, Fact, ProofCheck, Verdict
 from clusterwright.proofs.operation.declared_slurm import DeclaredNode, DeclaredSlurm

@@ -1,4 +1,4 @@
-"""CW637 to CW639: incompatible Slurm releases, and features missing in a release."""
+"""CW637 to CW639: incompatible Slurm releases, and features missing in a release. CW642: settings without effect."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from clusterwright.intent.scheduling import login_groups
 from clusterwright.rules.rule import Problem, Subject, rule
 from clusterwright.spec.distribution import distribution_of
 from clusterwright.spec.image import Image
-from clusterwright.spec.job import Scheduler
+from clusterwright.spec.job import Scheduler, SlurmTopology
 from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.slurm_releases import CONFIGLESS_OVER_IPV6, has_packages_of_its_own, slurm_release, takes_from
+
+# slurm.conf(5), PriorityType: the default is the first in 22.05 and the second in 26.05.
+_IN_ORDER, _WEIGHTED = "priority/basic", "priority/multifactor"
+# src/plugins/priority/multifactor/priority_multifactor.c: init() sets these to 0 without slurmdbd, and ages no usage.
+_OF_RECORDS = frozenset({"PriorityWeightAge", "PriorityWeightFairshare", "PriorityDecayHalfLife"})
 
 
 @rule("CW637", Severity.ERROR)
@@ -70,6 +75,32 @@ def fetches_nothing_over_ipv6(subject: Subject) -> Iterator[Problem]:
                 )
                 hint = "Take a newer distribution, or SchedMD's packages (slurm-smd-slurmd=25.05.3-1)."
                 yield Problem((*image.path, "distribution"), message, hint)
+
+
+@rule("CW642", Severity.WARNING)
+def priorities_without_effect(subject: Subject) -> Iterator[Problem]:
+    """Settings of job priorities that slurmctld ignores."""
+    for scheduler in subject.spec.schedulers:
+        if scheduler.slurm is not None:
+            yield from _ignored_priorities(scheduler.slurm)
+
+
+def _ignored_priorities(slurm: SlurmTopology) -> Iterator[Problem]:
+    settings = dict(slurm.settings)
+    priority_type = settings.get("PriorityType", "")
+    for key in settings:
+        if not key.startswith("Priority") or key == "PriorityType":
+            continue
+        path = (*slurm.path, "settings", key)
+        if priority_type == _IN_ORDER:
+            message = f"{key} has no effect: {_IN_ORDER} starts jobs in the order of their submission."
+            yield Problem(path, message, f"Write `PriorityType: {_WEIGHTED}`, or remove {key}.", key=True)
+        elif not priority_type:
+            message = f"The release decides whether {key} has an effect: by default Slurm 22.05 has {_IN_ORDER}."
+            yield Problem(path, message, f"Write `PriorityType: {_WEIGHTED}`.", key=True)
+        elif key in _OF_RECORDS and slurm.accounting is None:
+            message = f"slurmctld ignores {key} without slurmdbd."
+            yield Problem(path, message, f"Write `accounting`, or remove {key}.", key=True)
 
 
 def _pairs(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[tuple[Image, Image, str]]:
