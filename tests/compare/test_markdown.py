@@ -72,10 +72,10 @@ def test_jobs_and_waves_stand_in_the_table(tmp_path: Path) -> None:
     text = comment(tmp_path, 'exceptions: [{device: ctsw-p00-01, state: out-of-service, reason: "a dead fan"}]\n')
     assert "**small-llm**: 4 of 8 nodes as the spec would place it keep 50.0%" in row(text, "jobs")
     waves = row(text, "waves")
-    assert "| 5, if devices hold what the first spec says<br>1  canary, upper: 1 switch (atsw-00)" in waves
+    assert "| 5, if devices hold the files of the first spec<br>1  canary, upper: 1 switch (atsw-00)" in waves
     assert "ctsw-p00-01" not in waves
     text = comment(tmp_path, 'site: {syslog: ["fd00:1ab:f:fff0::515"]}\n')
-    assert "notices nothing: small-llm" in row(text, "jobs")
+    assert "unaffected: small-llm" in row(text, "jobs")
 
 
 def test_where_a_package_is_missing_the_comment_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ STOPPED = entry(
     wave=1,
     devices={"a": "full disk", "b": "is open: egress (answers)"},
     duration_s=61.2,
-    stopped="1 devices are not well by isolation, 0 are allowed",
+    stopped="1 devices failed the gate isolation, 0 are allowed",
     gates=[answer("files", 1), answer("isolation", 1, "b was seen late", b="is open: egress (answers)")],
 )
 RESUMED = {

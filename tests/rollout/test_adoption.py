@@ -117,7 +117,7 @@ def test_a_cluster_of_others_is_taken_over_step_by_step(site: Site) -> None:
     assert site.switch.running == before
 
     preview = site.preview()
-    assert f"ctsw {SWITCH}: pod 0, holds something else; restarts" in preview
+    assert f"ctsw {SWITCH}: pod 0, drifted; restarts" in preview
     assert f"1 devices did not answer, and no state knows whether they run: {DEAF}." in preview
     assert NODE not in preview
 
@@ -130,7 +130,7 @@ def test_a_cluster_of_others_is_taken_over_step_by_step(site: Site) -> None:
     port = site.deaf.getsockname()[1]
     site.deaf.close()
     with Switch(DEAF, "127.0.1.2", port, site.pki) as late:
-        assert f"ctsw {DEAF}: pod 0, holds something else; restarts" in site.preview()
+        assert f"ctsw {DEAF}: pod 0, drifted; restarts" in site.preview()
         taken = site.refresh()
         assert "taken up as they are: 1 devices that no state knows of" in taken.stderr
         assert f"1 of 3 devices hold something else: {DEAF}." in taken.stderr

@@ -151,7 +151,7 @@ def test_one_device_over_the_budget_stops_the_rollout_where_it_is(tmp_path: Path
     result, told = execute(tmp_path, engine)
 
     assert (result.end, engine.runs[-1]) == (UpdateEnd.STOPPED, ("c-pod0", ("r1",)))
-    assert "1 devices of the wave are not well, 0 are allowed" in result.text
+    assert "1 devices of the wave failed, 0 are allowed" in result.text
     assert "r1n0: failed, full disk" in told[-1].text
     document = ledger.load(tmp_path)
     assert document is not None
@@ -208,7 +208,7 @@ def test_a_gate_has_a_budget_of_its_own_below_that_of_the_rollout(tmp_path: Path
 
     result, told = execute(tmp_path, Recorder(), budget=2, gates=(Sick({}), sick))
 
-    assert (result.end, result.text) == (UpdateEnd.STOPPED, "1 devices are not well by isolation, 0 are allowed")
+    assert (result.end, result.text) == (UpdateEnd.STOPPED, "1 devices failed the gate isolation, 0 are allowed")
     assert told[-1].details["gates"] == [
         {"gate": "sick", "asked": 2, "wrong": 0},
         {"gate": "isolation", "asked": 2, "wrong": 1},
@@ -227,7 +227,7 @@ def test_whoever_does_not_wait_for_an_answer_leaves_the_wave_unfinished(tmp_path
 
     assert (result.end, result.text) == (
         UpdateEnd.ABORTED,
-        "interrupted while devices were asked whether they are well",
+        "interrupted while gates queried the devices",
     )
     assert "wave 1: 0 of 2 devices are well" in told[-1].text
     assert result.waves[0].failed == dict.fromkeys(("r0n0", "r0n1"), "was not asked whether it is well")

@@ -54,10 +54,10 @@ def _event(hour: str, tree: str, result: str = "ok") -> DeviceEvent:
     ("boot", "says"),
     [
         (None, "given 2026-12-01T12:00: "),
-        (NodeBoot(booted=NOON - HOUR, given=NOON + HOUR), "booted 2026-12-01T11:00, before it was given: "),
+        (NodeBoot(booted=NOON - HOUR, given=NOON + HOUR), "booted 2026-12-01T11:00, before the deployment of: "),
         (NodeBoot(booted=NOON + HOUR // 2, given=NOON + HOUR), ""),
         (NodeBoot(booted=NOON + 2 * HOUR, given=NOON + HOUR), ""),
-        (NodeBoot(booted=NOON - 5 * HOUR, given=NOON + HOUR), "booted 2026-12-01T07:00, before it was given: "),
+        (NodeBoot(booted=NOON - 5 * HOUR, given=NOON + HOUR), "booted 2026-12-01T07:00, before the deployment of: "),
     ],
 )
 def test_a_boot_is_owed_for_what_came_after_the_last_one(

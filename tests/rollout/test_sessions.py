@@ -134,7 +134,7 @@ def test_a_session_that_only_the_far_end_misses_counts_unless_it_was_down_before
     fabric.above.faults.lost = frozenset()
 
     assert said.wrong == {
-        RACK_SWITCH: f"1 of 24 ends of its BGP sessions are not well: {ABOVE} sees {lost} is Active",
+        RACK_SWITCH: f"1 of 24 ends of its BGP sessions are not established: {ABOVE} sees {lost} is Active",
     }
     assert again.wrong == {}
     assert again.notes == (f"{ABOVE} to {RACK_SWITCH} {lost} was Active before and is Active",)
@@ -168,7 +168,7 @@ def test_a_new_session_waits_for_its_other_end_only_while_that_is_in_a_later_wav
 
     assert early.wrong == {}
     assert early.notes[0] == f"{ABOVE} to rtsw-p00r01 {new[8].remote} waits for a later wave"
-    assert "8 of 26 ends of its BGP sessions are not well: rtsw-p00r01 " in late.wrong[ABOVE]
+    assert "8 of 26 ends of its BGP sessions are not established: rtsw-p00r01 " in late.wrong[ABOVE]
     assert late.wrong[ABOVE].endswith(" and 5 more")
 
 

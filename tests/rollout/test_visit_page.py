@@ -48,7 +48,7 @@ def test_the_page_is_true(site: Path) -> None:
     drained: list[list[list[str]]] = []
     visited: list[dict[str, list[str]]] = []
     nothing = command("visit", "cluster.yaml", "p00r00", cwd=site)
-    assert (nothing.returncode, nothing.stdout.splitlines()[1]) == (0, "  nothing is owed"), nothing.stderr
+    assert (nothing.returncode, nothing.stdout.splitlines()[1]) == (0, "  no pending work"), nothing.stderr
     spec = (site / "cluster.yaml").read_text()
     for was, now in SETTINGS:
         assert was in spec
@@ -69,7 +69,7 @@ def test_the_page_is_true(site: Path) -> None:
     assert visited == [{"gpu-p00r00n0": left, "gpu-p00r00n1": left, "rtsw-p00r00": out, "rsw-p00r00": out}]
     assert "exceptions:" not in (site / "cluster.yaml").read_text()
     after = command("visit", "cluster.yaml", "gpu-p00r00n0", cwd=site)
-    assert re.search(r"  boot +given \S+: .*whether it booted since was not asked", after.stdout), after.stdout
+    assert re.search(r"  boot +deployed \S+: .*its boot time was not queried", after.stdout), after.stdout
 
 
 def owed(text: str) -> dict[str, list[str]]:

@@ -145,11 +145,11 @@ def test_every_format_names_what_was_not_judged(tmp_path: Path) -> None:
     assert "CW203" in item.codes
     assert "CW308" not in item.codes
     listed = render_text(result, lambda *_: None, not_judged=True)
-    assert f"not judged because of this CW112:\n    {item.codes[0]}" in listed
+    assert f"not checked because of this CW112:\n    {item.codes[0]}" in listed
     counted = render_text(result, lambda *_: None, quiet=True)
-    assert f"Because of CW112, {len(item.codes)} rules were not judged" in counted
+    assert f"Because of CW112, {len(item.codes)} rules were not checked" in counted
     assert item.codes[0] not in counted
-    assert f"{len(item.codes)} rules not judged" in render_text(result, lambda *_: None)
+    assert f"{len(item.codes)} rules not checked" in render_text(result, lambda *_: None)
     report = json.loads(render_json(result))
     assert report["summary"]["not_judged"] == len(item.codes)
     assert report["not_judged"][0]["codes"] == list(item.codes)

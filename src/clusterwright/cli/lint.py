@@ -46,7 +46,7 @@ _STDIN = "-"
     metavar="VERSION",
     help="Show last, under a heading, what rules find that this version of clusterwright did not have; text only.",
 )
-@click.option("--not-judged", is_flag=True, help="List the rules that were not judged because of errors; text only.")
+@click.option("--not-judged", is_flag=True, help="List the rules that were not checked because of errors; text only.")
 @click.option("--statistics", is_flag=True, help="Count findings by code instead of showing each; text only.")
 @click.option(
     "--stdin-filename",

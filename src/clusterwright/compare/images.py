@@ -63,9 +63,9 @@ def image_lines(changes: Sequence[ImageChange]) -> Iterator[str]:
     for change in changes:
         count = sum(len(names) for names in change.pods.values())
         if change.needs_reboot:
-            word, action = "REBOOT", "boot anew"
+            word, action = "REBOOT", "reboot"
         else:
-            word, action = "live  ", "take it while they run"
+            word, action = "live  ", "apply it live"
         nodes = "node" if count == 1 else "nodes"
         yield f"  {word} {change.before} → {change.after}: {count:,} {nodes} {action}"
         if change.to_build:

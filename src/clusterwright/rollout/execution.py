@@ -280,16 +280,16 @@ class Execution:
         except ClusterwrightError as error:
             return (), unchecked, f"wave cannot be checked: {error}"
         except KeyboardInterrupt:
-            return (), unchecked, "interrupted while devices were asked whether they are well"
+            return (), unchecked, "interrupted while gates queried the devices"
         failed |= unwell
         if not ran.ok and not failed:
             return checked, failed, ran.reason
         if len(failed) > self.orders.budget:
-            return checked, failed, f"{len(failed)} devices of the wave are not well, {self.orders.budget} are allowed"
+            return checked, failed, f"{len(failed)} devices of the wave failed, {self.orders.budget} are allowed"
         for gate, gate_result in zip(self.gates, checked, strict=True):
             count = len(gate_result.answer.wrong)
             if gate.budget is not None and count > gate.budget:
-                return checked, failed, f"{count} devices are not well by {gate.name}, {gate.budget} are allowed"
+                return checked, failed, f"{count} devices failed the gate {gate.name}, {gate.budget} are allowed"
         return checked, failed, ""
 
 

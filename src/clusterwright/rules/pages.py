@@ -57,7 +57,7 @@ class Example:
 
 _CHECKING = (
     "An error hides no other finding: lint checks everything that the error leaves readable. A rule that depends on a"
-    " value in doubt is listed beside that error as not judged, in every format. Suppressing a finding changes what is"
+    " value in doubt is listed beside that error as not checked, in every format. Suppressing a finding changes what is"
     " shown, never what is checked; errors that leave values in doubt, or no plan, cannot be suppressed."
 )
 

@@ -255,4 +255,4 @@ def test_the_gate_of_files_sees_values_in_their_places(tmp_path: Path) -> None:
     wave = Wave("upper", "switch", False, ("sw",), ("sw",), Effect.LIVE, (), 1.0, "", "", "")
     assert not gate.after(wave, {"sw": digest}, None).wrong
     (tmp_path / "flash/sw/config").write_text("key other\n")
-    assert gate.after(wave, {"sw": digest}, None).wrong == {"sw": "holds something else than it was given"}
+    assert gate.after(wave, {"sw": digest}, None).wrong == {"sw": "its files differ from those deployed"}

@@ -105,9 +105,9 @@ def _unjudged_count(items: Sequence[NotJudged]) -> str:
     """A line with the number of skipped rules: few readers need every code while there are errors."""
     because = sorted({item.because.code for item in items})
     rules = set(chain.from_iterable(item.codes for item in items))
-    count = f"{len(rules)} rules were not judged"
+    count = f"{len(rules)} rules were not checked"
     if any(item.is_everything for item in items):
-        count = "no rule was judged"
+        count = "no rule was checked"
     return f"Because of {', '.join(because)}, {count}: `clusterwright lint --not-judged` lists them.\n"
 
 
@@ -118,7 +118,7 @@ def _unjudged(item: NotJudged, colour: bool) -> str:
     listed = "    every rule"
     if not item.is_everything:
         listed = fill(", ".join(item.codes), _MAX_COLUMNS, initial_indent="    ", subsequent_indent="    ")
-    return f"{position}: not judged because of this {item.because.code}:\n{listed}\n"
+    return f"{position}: not checked because of this {item.because.code}:\n{listed}\n"
 
 
 def _excerpt(finding: Finding, line: str) -> Sequence[str]:
@@ -162,7 +162,7 @@ def _summary(result: LintResult) -> str:
         "suppressed": len(result.suppressed) - ignored,
         "ignored by the settings": ignored,
         "not selected": result.unselected,
-        f"{_plural('rule', rules)} not judged": rules,
+        f"{_plural('rule', rules)} not checked": rules,
         f"other YAML {_plural('file', len(result.skipped))} skipped": len(result.skipped),
     }
     other_counts = "".join(f", {count} {name}" for name, count in rest.items() if count)

@@ -25,7 +25,7 @@ _MEANINGS = {
     "waves": "Waves of the rollout.",
     "waves_finished": "Waves whose devices were found to be well.",
     "devices_changed": "Devices that took their files and are well, in waves of this run.",
-    "devices_failed": "Devices of this run's waves that did not take their files or are not well.",
+    "devices_failed": "Devices of this run's waves that did not take their files or failed a gate.",
 }
 
 

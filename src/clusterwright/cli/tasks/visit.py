@@ -96,7 +96,7 @@ def _lines(spec: Path, name: str, report: Visit) -> Iterator[str]:
         yield f"{hostlist(devices)}"
         yield from (f"  {debt.kind:9}  {debt.what}" for debt in debts)
         if not debts:
-            yield "  nothing is owed"
+            yield "  no pending work"
     yield from (f"note: {note}" for note in report.notes)
     yield from (f"next: {step}" for step in _next(spec, name, report))
 

@@ -108,7 +108,7 @@ class HoldsTree:
             if isinstance(held, Unreachable):
                 wrong[name] = f"cannot be read: {held.message}"
             elif held.digest != tree_digest(tree):
-                wrong[name] = "holds something else than it was given"
+                wrong[name] = "its files differ from those deployed"
                 if left_in(tree):
                     with_secrets[name] = tree
         if not with_secrets:

@@ -75,7 +75,7 @@ class Sessions(DeviceGate):
                     excused = [f"{name}: no device can be asked for its BGP sessions"]
                 notes.update(dict.fromkeys(excused))
                 if down:
-                    count = f"{len(down)} of {len(session_ends)} ends of its BGP sessions are not well"
+                    count = f"{len(down)} of {len(session_ends)} ends of its BGP sessions are not established"
                     wrong[name] = f"{count}: {and_more(down, _SHOWN)}"
             return wrong
 

@@ -68,7 +68,7 @@ def _jobs(disturbance: Disturbance) -> str:
     if len(disturbance.jobs) > _MOST:
         lines.append(f"and {len(disturbance.jobs) - _MOST:,} more jobs")
     if disturbance.untouched:
-        lines.append(f"notices nothing: {and_more([job.name for job in disturbance.untouched], _MOST)}")
+        lines.append(f"unaffected: {and_more([job.name for job in disturbance.untouched], _MOST)}")
     lines += [f"note: {note}" for note in disturbance.notes]
     return _BREAK.join(lines) or "the spec has none"
 
@@ -80,4 +80,4 @@ def _waves(disturbance: Disturbance) -> str:
     lines = [run_text(run).strip() for run in runs[:_MOST]]
     if len(runs) > _MOST:
         lines.append(f"and {len(runs) - _MOST:,} more runs of waves")
-    return _BREAK.join([f"{len(disturbance.waves):,}, if devices hold what the first spec says", *lines])
+    return _BREAK.join([f"{len(disturbance.waves):,}, if devices hold the files of the first spec", *lines])

@@ -21,9 +21,9 @@ from clusterwright.rollout.preview.grouping import CHANGED, DRIFTED, NEW, REMOVE
 from clusterwright.rollout.preview.preview import Preview
 from clusterwright.rollout.preview.sentences import Sentence
 
-_STATUS = {CHANGED: "", NEW: ", new", REMOVED: ", everything on it is removed", DRIFTED: ", holds something else"}
-_EFFECT = {Effect.LIVE: "takes it while it runs", Effect.RESTART: "restarts", Effect.REBOOT: "boots anew"}
-_EFFECTS = {Effect.LIVE: "take it while they run", Effect.RESTART: "restart", Effect.REBOOT: "boot anew"}
+_STATUS = {CHANGED: "", NEW: ", new", REMOVED: ", everything on it is removed", DRIFTED: ", drifted"}
+_EFFECT = {Effect.LIVE: "applies it live", Effect.RESTART: "restarts", Effect.REBOOT: "reboots"}
+_EFFECTS = {Effect.LIVE: "apply it live", Effect.RESTART: "restart", Effect.REBOOT: "reboot"}
 _LAYERS = 5
 _CONSEQUENCES = 3
 
@@ -157,7 +157,7 @@ def _more(items: Sequence[object], limit: int, plural: str) -> Iterator[str]:
 def _disturbs(disturbance: Disturbance, limits: Bounds) -> Iterator[str]:
     yield "\nwhat it disturbs"
     if disturbance.is_none:
-        yield "  nothing: every device takes its change while it runs"
+        yield "  nothing: every device applies its change live"
     yield from _absences(disturbance.waves)
     yield from (_partition(loss) for loss in disturbance.partitions[: limits.items])
     for share, racks in _by_share(disturbance.standing)[: limits.items]:
@@ -248,7 +248,7 @@ def job_phrases(impact: JobImpact) -> Iterator[str]:
     placement = " as the spec would place it" if impact.job.is_planned else ""
     total = f"{len(impact.job.nodes):,} nodes{placement}"
     if impact.booting:
-        yield f"{len(impact.booting):,} of {total} boot anew ({names_of(impact.booting, 40)})"
+        yield f"{len(impact.booting):,} of {total} reboot ({names_of(impact.booting, 40)})"
     if impact.interrupted:
         named = names_of(impact.interrupted, 40)
         yield f"{len(impact.interrupted):,} of {total} lose connections: interfaces are set up anew ({named})"

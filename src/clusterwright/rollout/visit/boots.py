@@ -57,14 +57,14 @@ def owed_boot(device: Device, events: Sequence[DeviceEvent], store: Store, boot:
     if boot is None:
         for before, after in reversed(list(pairwise(given))):
             if does := _read_at_boot(device, store, before.tree, after.tree):
-                return f"given {after.at[:16]}: {does}; whether it booted since was not asked"
+                return f"deployed {after.at[:16]}: {does}; its boot time was not queried"
         return ""
     if not given or boot.booted > boot.given:
         return ""
     booted = datetime.fromtimestamp(boot.booted, UTC)
     earlier = [event for event in given if datetime.fromisoformat(event.at) <= booted]
     does = _read_at_boot(device, store, earlier[-1].tree if earlier else "", given[-1].tree)
-    return f"booted {booted:%Y-%m-%dT%H:%M}, before it was given: {does}" if does else ""
+    return f"booted {booted:%Y-%m-%dT%H:%M}, before the deployment of: {does}" if does else ""
 
 
 def _read_at_boot(device: Device, store: Store, before: str, after: str) -> str:
@@ -74,7 +74,7 @@ def _read_at_boot(device: Device, store: Store, before: str, after: str) -> str:
     try:
         trees = store.get_differing(device.name, before, after) if before else ((), store.get_tree(device.name, after))
     except MissingObject:
-        return "files that are lost, and may count at the next boot alone"
+        return "files that are no longer in the store, and may take effect at the next boot"
     words: dict[str, None] = {}
     for consequence in consequences_of(device, *trees):
         if consequence.effect is Effect.REBOOT:

@@ -141,14 +141,14 @@ def _files(device: Device, prepared: Prepared, store: Store) -> Iterator[Debt]:
     if before is None:
         yield Debt(Kind.FILES, "it has none of its files yet")
     elif not before:
-        yield Debt(Kind.FILES, f"it holds something else than it was given ({effect})")
+        yield Debt(Kind.FILES, f"its files differ from those deployed ({effect})")
     elif before == after:
-        yield Debt(Kind.FILES, f"it did not take what it was given last ({effect})")
+        yield Debt(Kind.FILES, f"the last deployment of its files failed ({effect})")
     else:
         try:
             was, will = store.get_differing(name, before, after)
         except MissingObject:
-            yield Debt(Kind.FILES, f"what it was given is lost ({effect})")
+            yield Debt(Kind.FILES, f"its deployed files are no longer in the store ({effect})")
             return
         paths = sorted({file.path for file in (*was, *will)})
         does = [consequence.does for consequence in consequences_of(device, was, will) if consequence.does]
@@ -175,14 +175,14 @@ def _of_answers(plan: Plan, device: Device, asked: _Answers) -> Iterator[Debt]:
     name = device.name
     boot, verdict, release = asked.boots.get(name), asked.verdicts.get(name), asked.releases.get(name)
     if isinstance(boot, str):
-        yield Debt(Kind.UNKNOWN, f"it does not say when it booted: {boot}")
+        yield Debt(Kind.UNKNOWN, f"its boot time is unknown: {boot}")
     if isinstance(verdict, str):
         yield Debt(Kind.UNKNOWN, f"it {verdict}")
     elif verdict is not None:
         for check, reason in failed_checks(verdict).items():
             yield Debt(Kind.FIRMWARE if check in _FIRMWARE else Kind.CHECK, f"{check}: {reason}")
     if isinstance(release, Unreachable):
-        yield Debt(Kind.UNKNOWN, f"it does not say which release it runs: {release.message}")
+        yield Debt(Kind.UNKNOWN, f"its release is unknown: {release.message}")
     elif release is not None and (owed := owed_release(plan, device, release)):
         yield Debt(Kind.RELEASE, owed)
 
@@ -191,8 +191,8 @@ def _notes(plan: Plan, names: Sequence[str], devices: Devices | None) -> Iterato
     nodes = [name for name in names if plan.by_name[name].kind == "node"]
     unasked = [name for name in nodes if devices is None or name not in devices.over_ssh]
     if unasked:
-        reason = "a directory stands for devices" if devices is None else "the access file has no address of them"
-        yield f"boots, firmware and checks of {and_more(unasked, _SHOWN)} were not asked: {reason}"
+        reason = "the target is a directory" if devices is None else "the access file has no address for them"
+        yield f"boots, firmware and checks of {and_more(unasked, _SHOWN)} were not queried: {reason}"
     by_reason: dict[str, list[str]] = {}
     for name, reason in unasked_switches(plan, names, devices):
         by_reason.setdefault(reason, []).append(name)

@@ -40,7 +40,7 @@ def unasked_switches(plan: Plan, names: Iterable[str], devices: Devices | None) 
             yield name, probe.reason
             continue
         if devices is None:
-            yield name, "a directory stands for devices"
+            yield name, "the target is a directory"
             continue
         reachable, protocol = (devices.over_eapi, "eAPI") if probe.is_eapi else (devices.over_ssh, "SSH")
         if name not in reachable:
