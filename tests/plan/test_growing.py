@@ -226,7 +226,7 @@ def test_the_last_rack_that_stands_may_be_left_out(tmp_path: Path) -> None:
         item(data["nodes"], "compute").update(count=6, left_out=["p01r01"])
 
     grow(tmp_path, data_of("lab-roce"), last)
-    for name, told in (("cluster", []), ("unaided", ['"p01r01" is no place of compute.'])):
+    for name, told in (("cluster", []), ("unaided", ['"p01r01" is not a group or node of compute.'])):
         findings = lint_path(tmp_path / f"{name}.yaml").findings
         assert [finding.message for finding in findings if finding.code == "CW267"] == told
 

@@ -83,7 +83,7 @@ def test_devices_in_no_rack_are_named_and_leave_no_fullest_rack(tmp_path: Path) 
     text = f"site: {{rack_power_w: 30000}}\n{TRAYS}\n"
     (finding,) = of_power(findings_of(tmp_path, text, "lab-roce"))
     assert (finding.code, finding.path) == ("CW708", "nodes[trays].name")
-    assert finding.message.startswith("2 trays stand in no level called rack")
+    assert finding.message.startswith("2 trays are in no level called rack")
     plan = plan_with(tmp_path, "lab-roce", text)
     for counted in (figures(plan), arithmetic(plan.spec, build_skeleton(plan.spec))):
         assert "power_kw" in counted

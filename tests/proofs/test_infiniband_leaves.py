@@ -83,7 +83,7 @@ def test_leaves_with_other_numbers_of_uplinks_are_refused(tmp_path: Path) -> Non
     (finding,) = [finding for finding in findings_of(tmp_path, text) if finding.code == "CW253"]
     assert finding.path == "fabrics[backend].tiers[bleaf].up.links"
     assert finding.message == (
-        "bleaf has 8 uplinks, leaf beside it 4: no proof follows paths that leaves share unevenly."
+        "bleaf has 8 uplinks, leaf beside it 4: `verify` cannot follow paths that leaves share unevenly."
     )
     plan = build_plan(load_spec(tmp_path / "spec.yaml"))
     assert verdict("ib-path-balance", tree_with(plan)).counterexamples

@@ -28,14 +28,14 @@ def verdict(plan: Plan, spec: Plan | None = None) -> Verdict:
 def test_a_decision_is_noted_with_reason_and_owner(tmp_path: Path) -> None:
     result = verdict(plan_with(tmp_path, "lab-roce", PLAIN.replace("OWNER", ', owner: "storage team"')))
     assert not result.counterexamples
-    why = "The spec accepts it: its server knows no TLS (storage team answers for it)"
+    why = "The spec accepts it: its server knows no TLS (storage team is responsible for it)"
     assert result.notes == (f"/home crosses the network in clear. {why}",)
     assert next(fact.value for fact in result.facts if "P3" in fact.name) == 0
 
 
 def test_without_an_owner_it_is_the_flows(tmp_path: Path) -> None:
     (note,) = verdict(plan_with(tmp_path, "lab-roce", PLAIN.replace("OWNER", ""))).notes
-    assert note.endswith("(storage answers for it)")
+    assert note.endswith("(storage is responsible for it)")
 
 
 def test_files_in_clear_of_a_spec_that_protects_are_refuted(tmp_path: Path) -> None:

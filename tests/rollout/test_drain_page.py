@@ -156,7 +156,7 @@ def test_what_drains_nothing_is_refused(tmp_path: Path) -> None:
     spec = (tmp_path / "cluster.yaml").read_bytes()
     words = ("drain", "cluster.yaml", "spine-00", "1/1", "--because", "an optic", "--yes")
     refused = command(*words, cwd=tmp_path)
-    assert (refused.returncode, "CW216: Nothing keeps paths off one port of spine-00" in refused.stderr) == (
+    assert (refused.returncode, "CW216: No setting keeps paths off a port of spine-00" in refused.stderr) == (
         2,
         True,
     ), refused.stderr

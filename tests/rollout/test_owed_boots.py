@@ -53,7 +53,7 @@ def _event(hour: str, tree: str, result: str = "ok") -> DeviceEvent:
 @pytest.mark.parametrize(
     ("boot", "says"),
     [
-        (None, "given 2026-12-01T12:00: "),
+        (None, "deployed 2026-12-01T12:00: "),
         (NodeBoot(booted=NOON - HOUR, given=NOON + HOUR), "booted 2026-12-01T11:00, before the deployment of: "),
         (NodeBoot(booted=NOON + HOUR // 2, given=NOON + HOUR), ""),
         (NodeBoot(booted=NOON + 2 * HOUR, given=NOON + HOUR), ""),

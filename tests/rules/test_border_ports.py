@@ -20,7 +20,7 @@ borders:
 def test_a_port_that_is_cabled_is_refused_before_anything_is_rendered(port: str, tmp_path: Path) -> None:
     findings = findings_of(tmp_path, BORDER.format(port=port), "lab-roce")
     assert codes(findings) == ["CW534"]
-    assert findings[0].message == f"ssw-00 {port} is taken by a cable of frontend."
+    assert findings[0].message == f"ssw-00 {port} is used by a cable of frontend."
 
 
 def test_a_port_that_is_free_passes(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.rules.overlays import findings_of
 
 MISTAKES = [
     # configuration by hand
-    Mistake("CW171", ROCE, by_hand('"   mtu 1500"'), "extra_config[ctsw].lines[0]", "no section stands before it"),
+    Mistake("CW171", ROCE, by_hand('"   mtu 1500"'), "extra_config[ctsw].lines[0]", "no section begins above it"),
     Mistake("CW173", ROCE, by_hand('no logging console, "end"'), "extra_config[ctsw].lines[1]", "leaves the section"),
     # names that do not exist
     Mistake("CW150", ROCE, "mounts:\n  - {name: home, system: storge}\n", "mounts[home].system", '"storge"'),

@@ -109,8 +109,8 @@ def test_a_speed_without_a_published_word_is_refused_on_its_line(tmp_path: Path)
     findings = findings_of(tmp_path, ROCE.format(balancing="", links=2, speed=1600))
     words = [finding for finding in findings if finding.code == "CW334"]
     assert [word.message for word in words] == [
-        f"{role} has ports at 1600G, for which no word of EOS is published (Arista, EOS user manual, Ethernet ports:"
-        " speed 10g to 800g-8)."
+        f"{role} has ports at 1600G, for which no published keyword of EOS is known (Arista, EOS user manual,"
+        " Ethernet ports: speed 10g to 800g-8)."
         for role in ("leaf", "spine")
     ]
     assert "network_os: external" in (words[0].hint or "")

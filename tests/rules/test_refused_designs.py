@@ -146,8 +146,8 @@ def test_two_subnets_of_one_host_need_prefixes_and_a_promise_needs_its_ratio(tmp
         (
             "CW255",
             (
-                "storage and backend have the subnet prefix 0xfe80000000000000, and compute is in both: its programs"
-                " take them for one subnet."
+                "storage and backend have the subnet prefix 0xfe80000000000000, and compute is in both: programs on it"
+                " treat them as one subnet."
             ),
             "Give storage a `subnet_prefix` of its own, as 0xfe80000000000001.",
         ),

@@ -165,7 +165,7 @@ zones:
         ROCE,
         "exceptions:\n  - {device: mgmt-00, state: drained, reason: upgrade}\n",
         "exceptions[0].state",
-        "11 active nodes have no way into management",
+        "11 active nodes have no path to management",
     ),
 ]
 

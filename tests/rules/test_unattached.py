@@ -62,7 +62,7 @@ def test_the_cause_is_the_true_one(
 def test_each_group_without_a_switch_is_told_on_its_own_line(tmp_path: Path) -> None:
     text = "fabrics:\n  - name: frontend\n    tiers:\n      - {role: rsw, per: su}\n"
     findings = [finding for finding in findings_of(tmp_path, text, "lab-ib") if finding.code == "CW206"]
-    said = "No switch of frontend lies around {}: its tiers stand in each su."
+    said = "No tier of frontend serves {}: its switches are placed in each su."
     assert [finding.message for finding in findings] == [said.format("storage"), said.format("services")]
     base = (tmp_path / "base.yaml").read_text().split("\n")
     lines = [base[finding.position.line - 1].strip() for finding in findings]
@@ -75,7 +75,7 @@ def test_uplinks_below_a_tier_of_another_level_say_so(tmp_path: Path) -> None:
     text = text.replace("{role: spine, count: 16}", "{role: spine, count: 16, per: pod}")
     (findings,) = [finding for finding in findings_of(tmp_path, text, "lab-ib") if finding.code == "CW202"]
     assert findings.message == (
-        "32 leaf switches have 32 uplinks each, and no spine lies around them: it stands in each pod."
+        "32 leaf switches have 32 uplinks each, and no spine serves them: it is placed in each pod."
     )
 
 

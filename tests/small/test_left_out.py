@@ -145,7 +145,7 @@ def test_two_tiers_need_numbers_and_pools(tmp_path: Path) -> None:
 def test_a_border_of_one_tier_needs_a_number_and_a_loopback(tmp_path: Path) -> None:
     spec = written(tmp_path, model="dcs-7060x6-64pe", more=BORDER)
     told = command("lint", spec, cwd=tmp_path).stdout
-    assert "leaf-00 speaks BGP at border out, and backend has no `asn` and `loopbacks`." in told
+    assert "leaf-00 runs BGP at border out, and backend has no `asn` and `loopbacks`." in told
     text = spec.read_text().replace("per: cluster", "per: cluster, asn: {base: 65001, per: tier}")
     spec.write_text(text.replace("hosts: 10.10.0.0/24", "hosts: 10.10.0.0/24, loopbacks: 10.11.0.0/24"))
     assert "CW534" not in command("lint", spec, cwd=tmp_path).stdout

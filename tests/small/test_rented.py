@@ -105,7 +105,7 @@ TIERS = "tiers: [{role: leaf, model: qm9790, per: cluster, down: {medium: dac, l
     [
         (("takes: [nccl,", "takes: [network, nccl,"), "CW516: ubuntu sets up the network of its nodes"),
         (("delivery: existing, takes: [nccl, slurm, health, limits]", "delivery: disk"), "CW516: ubuntu sets up the"),
-        (("addresses: dhcp, ", ""), "CW516: frontend does not say where"),
+        (("addresses: dhcp, ", ""), "CW516: frontend has no `addresses`"),
         (("mtu: 4096, pkey_index: 1", "mtu: 4096, addresses: dhcp"), "CW516: backend is InfiniBand"),
         (("mtu: 1500, addresses: dhcp", "mtu: 1500, addresses: dhcp, pkey_index: 1"), "CW516: frontend is ethernet"),
         (("ib6, ib7]", "ib6, ib7, ib8]"), "CW516: 9 names for 8 adapters"),

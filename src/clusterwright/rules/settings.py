@@ -158,9 +158,9 @@ def _wrong(document: Document, policy: Policy) -> Iterator[Finding]:
             position = document.locate(place, key=True)
             if not rule.is_suppressible:
                 message = (
-                    f"{code} cannot be {'ignored' if severity is None else 'lowered'}: nothing can be planned past it."
+                    f"{code} cannot be {'ignored' if severity is None else 'lowered'}: no plan can be made with it."
                 )
-                yield _finding("CW192", message, "Remove the line, and fix what the finding says.", position)
+                yield _finding("CW192", message, "Remove the line, and fix the finding.", position)
             elif len(reason.strip()) < _MIN_REASON and (severity is None or rule.severity is Severity.ERROR):
                 message = f"no reason is given why {code} is {'ignored' if severity is None else 'less than an error'}."
                 wanted = '"reason"' if severity is None else f'{{severity = "{severity.label}", reason = "..."}}'

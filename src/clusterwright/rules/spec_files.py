@@ -48,7 +48,7 @@ def spec_files(paths: tuple[str, ...], settings: ProjectSettings) -> SpecFiles:
         try:
             os.lstat(path)
         except PermissionError as error:
-            raise ClusterwrightError(f"{path}: {error.strerror}. Look at its rights and its folder's.") from error
+            raise ClusterwrightError(f"{path}: {error.strerror}. Check its permissions and its folder's.") from error
         except (OSError, ValueError):
             raise ClusterwrightError(f"{path}: there is no such file or folder. Check the path.") from None
         if not Path(path).is_dir():

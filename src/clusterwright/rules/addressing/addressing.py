@@ -49,7 +49,7 @@ def _unlike_infiniband(fabric: Fabric) -> Iterator[Problem]:
     for item in fabric.classes:
         if item.dscp:
             message = f"{fabric.name} is InfiniBand, whose packets have a service level and no DSCP."
-            yield Problem((*item.path, "dscp"), message, f"Take the DSCPs of {item.name} away.", key=True)
+            yield Problem((*item.path, "dscp"), message, f"Remove the DSCPs of {item.name}.", key=True)
     for tier in fabric.tiers:
         if tier.asn is not None:
             message = f"Tier {tier.role} has AS numbers, but {fabric.name} is InfiniBand and speaks no BGP."
@@ -145,7 +145,7 @@ def pool_too_small(subject: Subject) -> Iterator[Problem]:
 def _more_room(addressing: FabricAddressing, pool: str, fits: int | None) -> str:
     """The hint for a larger pool; a pool in the hands of a single switch can be divided as well."""
     if fits is None:
-        return "No prefix holds them: check the counts."
+        return "No prefix is large enough: check the counts."
     is_whole = addressing.hosts_per_switch == addressing.hosts.prefixlen
     return f"A /{fits} holds them{', each with its `hosts_per_switch`' if pool == 'hosts' and is_whole else ''}."
 

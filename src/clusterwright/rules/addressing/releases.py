@@ -28,12 +28,12 @@ def unknown_releases(subject: Subject) -> Iterator[Problem]:
             if system is not None and system.releases is None and system.tells_release:
                 continue
             if system is None or system.releases is None:
-                message = f"No release of {title} is known here: its text is the same for every one."
+                message = f"{title} has no list of releases: the same text is rendered for all."
                 yield Problem(_place(tier), message, "Leave it out.")
             elif not system.releases.knows(stated):
                 releases = ", ".join(system.releases.known)
-                message = f"The words of {title} {stated} are not known here; those of {releases} are."
-                yield Problem(_place(tier), message, "Take one of these.")
+                message = f"{title} {stated} is not supported; supported releases are {releases}."
+                yield Problem(_place(tier), message, "Use one of these.")
 
 
 @rule("CW352", Severity.ERROR)
@@ -55,7 +55,7 @@ def _lacking_words(subject: Subject, fabric: Fabric, tier: Tier) -> Iterator[Pro
         if not _is_written(word, subject, fabric, tier):
             continue
         message = f"{system.title} {release} does not have `{word.spelling}`: {word.without}."
-        yield Problem(_place(tier), message, f"Take {word.since} or a newer one, or switches of another system.")
+        yield Problem(_place(tier), message, f"Choose {word.since} or newer, or switches of another system.")
 
 
 def _is_written(word: ReleaseWord, subject: Subject, fabric: Fabric, tier: Tier) -> bool:
@@ -83,7 +83,7 @@ def _lacking_relays(subject: Subject) -> Iterator[Problem]:
             continue
         release, last = release_of(tier.model, tier.release), system.releases.relays_ipv6_until
         message = (
-            f"{system.title} {release} cannot be told which server a DHCPv6 relay asks; the last that can is {last}."
+            f"{system.title} {release} cannot set the server of a DHCPv6 relay; the last release that can is {last}."
         )
         fix = f"Take {last} or an older one, addresses of IPv4 for {fabric.name}, or switches of another system."
         yield Problem(_place(tier), message, fix)

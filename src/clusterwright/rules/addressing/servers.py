@@ -18,7 +18,7 @@ from clusterwright.spec.model import ClusterSpec
 from clusterwright.spec.text.document import Path
 from clusterwright.spec.zone_reach import covers, members_of
 
-_WHY = "filters stop the request, or the answer"
+_WHY = "filters drop the request or the answer"
 _FIX = "Add a flow from a zone with that address, or a management network with a zone for its ports."
 
 
@@ -49,7 +49,7 @@ def servers_without_a_source(subject: Subject) -> Iterator[Problem]:
         version = _ip_version(server)
         lacking = [fabric.name for fabric in spec.fabrics if _has_other_version(fabric, version)]
         if lacking:
-            message = f"Switches of {', '.join(lacking)} have no IPv{version} address to ask {server} from."
+            message = f"Switches of {', '.join(lacking)} have no IPv{version} address for connections to {server}."
             yield Problem(path, message, "Add a management network, or name servers of the fabric's IP version.")
 
 
@@ -70,7 +70,7 @@ def servers_out_of_reach(subject: Subject) -> Iterator[Problem]:
             if asks_over_it and _leads_to(spec, skeleton, server, whom):
                 stopped += _stopped(subject, skeleton, whom, key)
         if stopped:
-            message = f"No flow lets {' and '.join(stopped)} ask {server}: {_WHY}."
+            message = f"No flow allows {' and '.join(stopped)} to query {server}: {_WHY}."
             yield Problem(path, message, _FIX)
 
 
@@ -94,7 +94,7 @@ def switches_without_a_way(subject: Subject) -> Iterator[Problem]:
             if lost:
                 border_names = " and ".join(sorted({border.device for border in borders}))
                 message = (
-                    f"{and_more(lost, 3)} cannot ask {server}: routes from {border_names} go down and not up again."
+                    f"{and_more(lost, 3)} cannot reach {server}: routes from {border_names} go down and not up again."
                 )
                 yield Problem((*borders[0].path, "device"), message, "Add a border at each switch of the top tier.")
 
@@ -161,7 +161,7 @@ def _need(spec: ClusterSpec, who: Party, whom: Party, key: str) -> Need:
         protocol=protocol,
         low=port,
         high=port,
-        why="switches ask it",
+        why="switches query it",
         unit="switches",
         path=(),
     )

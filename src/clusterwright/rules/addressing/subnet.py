@@ -51,7 +51,7 @@ def spare_ports_used(subject: Subject) -> Iterator[Problem]:
                 yield Problem(
                     (*tier.down.path, "spare"),
                     f"{len(short):,} {tier.role} switches have too few ports left: {name} has"
-                    f" {free} of the {tier.down.spare} that stay spare.",
+                    f" {free} of {tier.down.spare} spare ports.",
                     "Attach less to them, take a larger model, or lower `spare`.",
                 )
 
@@ -74,14 +74,14 @@ def manager_beside_fabric(subject: Subject) -> Iterator[Problem]:
                 f"Name {' or '.join(attached)}, or attach {manager.nodes}.",
             )
         elif group.count < manager.count:
-            message = f"{manager.count} subnet managers are asked for, and {manager.nodes} has {group.count} nodes."
-            yield Problem((*manager.path, "count"), message, f"Ask for {group.count} at most.")
+            message = f"{manager.count} subnet managers are requested, and {manager.nodes} has {group.count} nodes."
+            yield Problem((*manager.path, "count"), message, f"Request {group.count} at most.")
         elif (serving := _not_gone(subject, manager.nodes, group.count)) < manager.count:
             message = (
-                f"{manager.count} subnet managers are asked for, and {serving} of the {group.count} nodes of"
-                f" {manager.nodes} are there: no node out of service runs one."
+                f"{manager.count} subnet managers are requested, and {serving} of the {group.count} nodes of"
+                f" {manager.nodes} are in service."
             )
-            yield Problem((*manager.path, "count"), message, "Ask for fewer, or leave more of the nodes there.")
+            yield Problem((*manager.path, "count"), message, "Request fewer, or return nodes to service.")
 
 
 def _not_gone(subject: Subject, nodes: str, count: int) -> int:
@@ -109,7 +109,7 @@ def one_prefix_for_two(subject: Subject) -> Iterator[Problem]:
             if common and shared in prefixes and shared in other_prefixes:
                 message = (
                     f"{fabric.name} and {other.name} have the subnet prefix 0x{shared:016x}, and"
-                    f" {common[0]} is in both: its programs take them for one subnet."
+                    f" {common[0]} is in both: programs on it treat them as one subnet."
                 )
                 hint = f"Give {fabric.name} a `subnet_prefix` of its own, as 0x{other_prefixes.stop:016x}."
                 yield Problem((*manager.path, "subnet_prefix"), message, hint)
@@ -155,7 +155,7 @@ def unreachable_management(subject: Subject) -> Iterator[Problem]:
         for tier in fabric.tiers:
             if fabric.technology == "infiniband" and system_of(tier.model) is not None:
                 message = f"{tier.model.name} runs {tier.model.network_os}, and no fabric serves its management port."
-                hint = "Add a management fabric, or take a model without a management CPU."
+                hint = "Add a management fabric, or use a model without a management CPU."
                 yield Problem((*tier.path, "model"), message, hint)
 
 
@@ -172,7 +172,7 @@ def foreign_engine(subject: Subject) -> Iterator[Problem]:
             yield Problem(path, message, "Write `kind: ufm`, or an engine of opensm: ftree.")
         if manager.kind == UFM and not engine.startswith(NVIDIA_ENGINE) and engine not in UFM_ENGINES:
             message = f"{engine} is an engine of opensm; NVIDIA's subnet manager does not have it."
-            yield Problem(path, message, "Use ar_updn, which NVIDIA's takes by default.")
+            yield Problem(path, message, "Use ar_updn, the default of NVIDIA's subnet manager.")
 
 
 @rule("CW312", Severity.ERROR)
@@ -185,7 +185,7 @@ def feature_without_manager(subject: Subject) -> Iterator[Problem]:
         wanted = [key for key in ("adaptive_routing", "sharp") if getattr(manager, key)]
         if manager.kind == OPENSM:
             for key in wanted:
-                message = f"opensm has no {key.replace('_', ' ')}; it is NVIDIA's subnet manager that sets it up."
+                message = f"opensm has no {key.replace('_', ' ')}; NVIDIA's subnet manager has it."
                 yield Problem((*manager.path, key), message, "Write `kind: ufm`, or remove it.", key=True)
         if manager.kind == UFM and manager.adaptive_routing and not manager.routing_engine.startswith(NVIDIA_ENGINE):
             message = f"{manager.routing_engine} is not an adaptive engine."
@@ -198,4 +198,4 @@ def endless_lease(subject: Subject) -> Iterator[Problem]:
     for fabric in subject.spec.fabrics:
         key = fabric.subnet_manager.m_key if fabric.subnet_manager else None
         if key is not None and key.lease_s == 0:
-            yield Problem((*key.path, "lease_s"), "A lease of 0 seconds never runs out.", "Write 60.")
+            yield Problem((*key.path, "lease_s"), "A lease of 0 seconds never expires.", "Write 60.")

@@ -45,7 +45,7 @@ def _detection_beyond(fabric: Fabric, system: System) -> Iterator[Problem]:
     if most is not None and value > most:
         yield Problem(
             (*fabric.path, "pfc_watchdog", "detection_ms"),
-            f"{system.title}'s PFC watchdog finds a stuck queue within {most} ms, not {value}.",
+            f"{system.title}'s PFC watchdog accepts a detection time of at most {most} ms, not {value}.",
             f"Write {most} or less.",
         )
 
@@ -74,7 +74,7 @@ def _speeds_beyond(skeleton: FabricSkeleton) -> Iterator[Problem]:
         for speed in sorted(speeds[depth].difference(system.speeds_gbps)):
             yield Problem(
                 (*tier.path, "model"),
-                f"{tier.role} has ports at {speed}G, for which no word of {system.title} is published "
+                f"{tier.role} has ports at {speed}G, for which no published keyword of {system.title} is known "
                 f"({system.speeds_source}).",
                 f"Run them at {system.speeds_gbps[-1]}G or less, or give {tier.model.name} `network_os: external`.",
             )
@@ -85,18 +85,18 @@ def _classes_beyond(fabric: Fabric, system: System) -> Iterator[Problem]:
     most, looks = system.limits.lossless_classes, system.limits.pfc_looks
     if most is not None and len(lossless) > most:
         message = f"{system.title} has {most} lossless class, not {len(lossless)}."
-        yield Problem(lossless[most].path, message, "Take the priority from the others.")
+        yield Problem(lossless[most].path, message, "Remove the priority of the others.")
     if looks is None or not lossless:
         return
     times, place = fabric.pfc_watchdog, (*fabric.path, "pfc_watchdog")
     low, high = looks.every_ms
     if not low <= times.recovery_ms <= high:
-        message = f"{system.title}'s PFC watchdog gives a queue back after {low} to {high} ms, not {times.recovery_ms}."
+        message = f"{system.title}'s PFC watchdog restores a queue after {low} to {high} ms, not {times.recovery_ms}."
         yield Problem((*place, "recovery_ms"), message, "Write a time between them.")
     elif times.detection_ms % times.recovery_ms or times.detection_ms // times.recovery_ms > looks.most:
         yield Problem(
             (*place, "detection_ms"),
-            f"{system.title}'s PFC watchdog looks every {times.recovery_ms} ms (recovery_ms), and finds a queue stuck"
-            f" after 1 to {looks.most:,} looks; {times.detection_ms} ms is no such time.",
+            f"{system.title}'s PFC watchdog polls every {times.recovery_ms} ms (recovery_ms), and reports a queue stuck"
+            f" after 1 to {looks.most:,} polls; {times.detection_ms} ms is not such a time.",
             "Write a multiple of recovery_ms.",
         )

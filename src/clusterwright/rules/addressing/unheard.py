@@ -16,7 +16,7 @@ _ITEM = ""  # a step into each item of a list
 _MEND_END = (
     "Remove the operator on that day and run `clusterwright up`: lint, preview and status ask for it from then on."
 )
-_MEND = "Take another system for them, or accept it for these switches; all others keep it."
+_MEND = "Use another system for them, or accept it for these switches; all others keep it."
 
 
 @rule("CW354", Severity.WARNING)

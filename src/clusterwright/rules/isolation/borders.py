@@ -62,7 +62,7 @@ def unreachable_outside(subject: Subject) -> Iterator[Problem]:
         if not zone.prefixes or not is_outside(spec, zone):
             continue
         if flow is not None and zone.name not in bordered:
-            message = f"Zone {zone.name} lies outside, and no border leads there: flow {flow.name} goes nowhere."
+            message = f"Zone {zone.name} is outside, and no border leads to it: flow {flow.name} has no path."
             yield Problem((*zone.path, "name"), message, "Add it to the `zones` of a border.")
 
 
@@ -84,7 +84,7 @@ def _without_session(border: Border, fabric: Fabric) -> Iterator[Problem]:
         lacking.append("loopbacks")
     if lacking:
         keys = " and ".join(f"`{key}`" for key in lacking)
-        message = f"{border.device} speaks BGP at border {border.name}, and {fabric.name} has no {keys}."
+        message = f"{border.device} runs BGP at border {border.name}, and {fabric.name} has no {keys}."
         yield Problem((*border.path, "device"), message, f"Give {fabric.name} {keys}.")
 
 
@@ -120,7 +120,7 @@ def _cabled(subject: Subject) -> Iterator[Problem]:
         for seat, allocation in zip(skeleton.seats, allocations, strict=True):
             for border in borders.get(seat.name, ()):
                 if border.port in (*allocation.down, *allocation.up):
-                    message = f"{border.device} {border.port} is taken by a cable of {skeleton.fabric.name}."
+                    message = f"{border.device} {border.port} is used by a cable of {skeleton.fabric.name}."
                     yield Problem((*border.path, "port"), message, "Name a port that is free.")
                     continue
                 neighbours = [other for other in borders[seat.name] if other is not border]
@@ -216,7 +216,7 @@ def _wrong_address(border: Border, fabric: Fabric) -> Iterator[Problem]:
     pools = [pool for _, pool in fabric.addressing.pools if pool.version == version]
     if any(network.overlaps(pool) for pool in pools):
         message = f"{network} lies within the addresses of {fabric.name}."
-        yield Problem((*border.path, "address"), message, "Choose a link network that no pool holds.")
+        yield Problem((*border.path, "address"), message, "Choose a link network outside all pools.")
 
 
 def _strange_zones(spec: ClusterSpec, border: Border) -> Iterator[Problem]:

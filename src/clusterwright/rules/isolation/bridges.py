@@ -26,7 +26,7 @@ def bridges_of_containers(subject: Subject) -> Iterator[Problem]:
             continue
         interfaces = _interfaces(spec, image)
         if not interfaces:
-            message = f"The nodes of {image.name} have no address on a fabric: no packet comes in for containers."
+            message = f"The nodes of {image.name} have no address on a fabric: no packet arrives for containers."
             yield Problem((*image.path, "bridges"), message, "Remove `bridges`.", key=True)
         names = {**interfaces, "lo": "the loopback"}
         networks = list(_networks(spec))
@@ -39,7 +39,7 @@ def _clash(bridge: Bridge, names: dict[str, str], networks: list[tuple[Network, 
     """Conflicts of a bridge's name and prefixes; its prefixes join ``networks``."""
     if bridge.name in names:
         message = f"{bridge.name} is {names[bridge.name]} of these nodes."
-        yield Problem((*bridge.path, "name"), message, "Write what `ip link` calls the bridge.")
+        yield Problem((*bridge.path, "name"), message, "Write the bridge's name as `ip link` shows it.")
     for index, prefix in enumerate(bridge.prefixes):
         for network, holder in networks:
             if network.version == prefix.version and network.overlaps(prefix):

@@ -42,7 +42,7 @@ def uncarried(subject: Subject) -> Iterator[Problem]:
         if ends is not None:
             yield Problem(
                 (*flow.path, "to"),
-                f"Flow {flow.name} is permitted and cannot be carried: no way leads from {ends[0]} to {ends[1]}.",
+                f"Flow {flow.name} is permitted, but there is no path from {ends[0]} to {ends[1]}.",
                 "Attach both to one switch or to a lower tier, add a tier above them, or remove the flow.",
             )
 

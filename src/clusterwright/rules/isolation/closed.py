@@ -40,7 +40,7 @@ def management_open(subject: Subject) -> Iterator[Problem]:
         ports = [port for port in MANAGING_PORTS if flow.opens("tcp", port) or flow.opens("udp", port)]
         if source.kind in ("compute", "storage") and ports:
             message = f"Flow {flow.name} lets {source.name} reach {flow.protocol} port {ports[0]} of {target.name}."
-            yield Problem((*flow.path, "from"), message, "Let the operators' stations in instead.")
+            yield Problem((*flow.path, "from"), message, "Allow the operators' stations instead.")
 
 
 @rule("CW528", Severity.ERROR)
@@ -50,10 +50,10 @@ def default_route(subject: Subject) -> Iterator[Problem]:
     for item in spec.extra_config:
         for index, line in enumerate(item.lines):
             if DEFAULT_ROUTE.search(line) and not FILTER_LINE.search(line):
-                message = f'"{line.strip()}" brings in a default route.'
+                message = f'"{line.strip()}" adds a default route.'
                 yield Problem((*item.path, "lines", index), message, f"{promised(spec, 'no-internet')} Name prefixes.")
         if _has_default_route(item.merge):
-            message = f"The patch of {item.file} brings in a default route."
+            message = f"The patch of {item.file} adds a default route."
             yield Problem((*item.path, "merge"), message, f"{promised(spec, 'no-internet')} Name prefixes.", key=True)
 
 
@@ -78,11 +78,11 @@ def filter_by_hand(subject: Subject) -> Iterator[Problem]:
     for item in subject.spec.extra_config:
         for index, line in enumerate(item.lines):
             if FILTER_LINE.search(line) and FILTER_NAMES.search(line):
-                message = f'"{line.strip()}" changes a list that is made of the flows.'
-                yield Problem((*item.path, "lines", index), message, "Write a flow, or a list of another name.")
+                message = f'"{line.strip()}" changes an ACL that is rendered from the flows.'
+                yield Problem((*item.path, "lines", index), message, "Write a flow, or an ACL with another name.")
         changed = _changed_filter(item.merge)
         if changed is not None:
-            message = f"The patch of {item.file} changes {changed}, which is made of the flows."
+            message = f"The patch of {item.file} changes {changed}, which is rendered from the flows."
             yield Problem((*item.path, "merge"), message, "Write a flow instead.", key=True)
 
 
@@ -132,7 +132,7 @@ def closed_by_edges_alone(subject: Subject) -> Iterator[Problem]:
     for group in spec.node_groups:
         isolated_zones = [name for name in zones_of(spec, group.name) if name in isolated]
         if group.image is None and isolated_zones:
-            message = f"{group.name} has no image: only its switches' lists keep zone {isolated_zones[0]} closed there."
+            message = f"{group.name} has no image: only ACLs of its switches enforce zone {isolated_zones[0]} there."
             yield Problem((*group.path, "name"), message, "Give it an `image`, or accept this here with the reason.")
 
 

@@ -38,7 +38,7 @@ def undeclared(subject: Subject) -> Iterator[Problem]:
     """Mounts without a protection."""
     for mount in subject.spec.mounts:
         if mount.protection is None:
-            message = f"{mount.mountpoint} does not say what keeps its data from others on the network."
+            message = f"{mount.mountpoint} has no `protection`: its data may cross the network in clear text."
             yield Problem((*mount.path, "name"), message, "Add `protection: {kind: rpc-with-mtls}`, or another kind.")
 
 
@@ -48,7 +48,7 @@ def in_clear(subject: Subject) -> Iterator[Problem]:
     for mount, protection in _clear(subject.spec):
         for dataset in subject.spec.datasets:
             if dataset.mount == mount.name:
-                message = f"Dataset {dataset.name} is read through {mount.mountpoint} in clear."
+                message = f"Dataset {dataset.name} is read through {mount.mountpoint} in clear text."
                 hint = "Choose rpc-with-mtls, krb5p or client-side-aead."
                 yield Problem((*protection.path, "kind"), message, hint)
                 break
@@ -65,12 +65,12 @@ def decided_in_clear(subject: Subject) -> Iterator[Problem]:
             continue
         owner = owner_in_clear(spec, mount)
         if owner:
-            responsibility = f"{owner} answers for it"
+            responsibility = f"{owner} is responsible for it"
             hint = "Choose rpc-with-mtls, krb5p or client-side-aead, or keep it as long as the reason holds."
         else:
             responsibility = "no owner is named"
-            hint = "Name who decided so under `owner`."
-        message = f"{mount.mountpoint} reaches the GPUs of {gpu_groups[0]} in clear: {protection.reason}"
+            hint = "Name the team that decided it under `owner`."
+        message = f"{mount.mountpoint} reaches the GPUs of {gpu_groups[0]} in clear text: {protection.reason}"
         yield Problem((*protection.path, "kind"), f"{message} ({responsibility}).", hint)
 
 
@@ -88,7 +88,7 @@ def contradicting_options(subject: Subject) -> Iterator[Problem]:
         if protection is None:
             continue
         if protection.kind in RPC_KINDS and not mount.type.startswith("nfs"):
-            message = f"{mount.mountpoint} is of type {mount.type}; {protection.kind} belongs to NFS."
+            message = f"{mount.mountpoint} is of type {mount.type}; {protection.kind} is for NFS."
             yield Problem((*protection.path, "kind"), message, "Choose client-side-aead.")
             continue
         yield from _wrong_options(mount, protection.kind)
@@ -99,13 +99,13 @@ def _wrong_options(mount: Mount, kind: str) -> Iterator[Problem]:
     options = dict(option.partition("=")[::2] for option in mount.options)
     name, value = WANTED_OPTION.get(kind, ("", ""))
     if name in options and options[name] != value:
-        message = f"{mount.mountpoint} is to have {kind}, but asks for {name}={options[name]}."
+        message = f"{mount.mountpoint} has the protection {kind}, but the option {name}={options[name]} sets another."
         yield Problem(path, message, f'Write "{name}={value}", or leave it out.')
     if kind in TLS_KINDS and options.get("proto", "tcp") not in ("tcp", "tcp6"):
-        message = f"{mount.mountpoint} is to have {kind}, which does not run over {options['proto']}."
+        message = f"{mount.mountpoint} has the protection {kind}, which does not run over {options['proto']}."
         yield Problem(path, message, 'Write "proto=tcp".')
     if kind not in TLS_KINDS and options.get("xprtsec", "none") != "none":
-        message = f"{mount.mountpoint} asks for xprtsec={options['xprtsec']}, but its protection is {kind}."
+        message = f"{mount.mountpoint} has the option xprtsec={options['xprtsec']}, but its protection is {kind}."
         yield Problem(path, message, "Correct the protection.")
 
 
@@ -117,7 +117,7 @@ def tls_without_ground(subject: Subject) -> Iterator[Problem]:
         if mount.protection is None or mount.protection.kind not in TLS_KINDS:
             continue
         if spec.encryption.tls is None:
-            message = f"{mount.mountpoint} is to have {mount.protection.kind}; no certificate is named."
+            message = f"{mount.mountpoint} has the protection {mount.protection.kind}, and no certificate is set."
             yield Problem((*mount.protection.path, "kind"), message, "Add `encryption: {tls: ...}`.")
         for image in _images(spec, mount):
             if TLS_UNIT in image.masked_units:
@@ -167,7 +167,7 @@ def krb5p_without_realm(subject: Subject) -> Iterator[Problem]:
         if mount.protection is None or mount.protection.kind != KRB5P:
             continue
         if spec.encryption.kerberos is None:
-            message = f"{mount.mountpoint} is to have krb5p; no realm is named."
+            message = f"{mount.mountpoint} has the protection krb5p, and no realm is configured."
             yield Problem((*mount.protection.path, "kind"), message, "Add `encryption: {kerberos: ...}`.")
         for image in _images(spec, mount):
             if GSS_UNIT in image.masked_units:
@@ -184,7 +184,7 @@ def gpudirect_on_encrypted(subject: Subject) -> Iterator[Problem]:
             protected[mount.name] = mount
     for dataset in spec.datasets:
         if dataset.gpudirect_storage and dataset.mount in protected:
-            message = f"{dataset.name} is encrypted on its way; GPUDirect Storage would bypass who decrypts it."
+            message = f"{dataset.name} is encrypted in transit; GPUDirect Storage bypasses the host that decrypts it."
             yield Problem((*dataset.path, "gpudirect_storage"), message, "Leave it out.")
     mounting_images: set[str] = set()
     for mount in protected.values():
@@ -217,7 +217,7 @@ def building_links_in_clear(subject: Subject) -> Iterator[Problem]:
     for fabric in subject.spec.fabrics:
         for tier in fabric.tiers:
             if tier.up is not None and tier.up.leaves_building and tier.up.macsec is None:
-                message = f"Links of {fabric.name} above {tier.role} leave the building in clear."
+                message = f"Links of {fabric.name} above {tier.role} leave the building in clear text."
                 yield Problem((*tier.up.path, "leaves_building"), message, "Add `macsec: PROFILE` beside it.")
 
 
@@ -247,5 +247,5 @@ def macsec_fails_open(subject: Subject) -> Iterator[Problem]:
     """MACsec profiles permitting unprotected traffic."""
     for profile in subject.spec.encryption.macsec:
         if profile.unprotected != "drop":
-            message = f"Profile {profile.name} lets frames pass that are not encrypted."
+            message = f"Profile {profile.name} permits unencrypted frames."
             yield Problem((*profile.path, "unprotected"), message, "Write `unprotected: drop`.")

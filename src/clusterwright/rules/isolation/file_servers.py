@@ -64,7 +64,7 @@ def file_server_out_of_reach(subject: Subject) -> Iterator[Problem]:
             for name in mount.nodes:
                 if address.version not in _versions_of(spec, name):
                     message = f"{name} has no IPv{address.version} address on Ethernet to ask {address} from."
-                    yield Problem(path, message, f"Use an address of the server that {name} has the version of.")
+                    yield Problem(path, message, f"Use an address of the server in an IP version that {name} has.")
 
 
 def _versions_of(spec: ClusterSpec, node_group: str) -> frozenset[int]:

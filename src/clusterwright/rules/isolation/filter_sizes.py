@@ -47,8 +47,7 @@ def unbounded_filters(subject: Subject) -> Iterator[Problem]:
         yield Problem(
             _place(subject, fabric),
             f"The filter of hosts behind {most.switch} has {most.entries:,} entries, and {holds}.{_more(most, fabric)}",
-            "Try it on one switch before all others, or give each zone switches of its own, join flows, or name fewer"
-            " ports.",
+            "Load it on one switch first, or give each zone switches of its own, join flows, or name fewer ports.",
         )
 
 
@@ -58,8 +57,8 @@ def oversized_filters(subject: Subject) -> Iterator[Problem]:
     for fabric, most in _beyond(subject, _most).items():
         yield Problem(
             _place(subject, fabric),
-            f"The filter of hosts behind {most.switch} would have {most.entries:,} entries, of which no chip takes"
-            f" {_MOST:,}.{_more(most, fabric)}",
+            f"The filter of hosts behind {most.switch} would have {most.entries:,} entries, more than the"
+            f" {_MOST:,} of any chip.{_more(most, fabric)}",
             "Give each zone switches of its own, put zones together, or join flows: entries are sources times targets"
             " times flows.",
         )
@@ -88,7 +87,7 @@ def _place(subject: Subject, name: str) -> Path:
 
 
 def _more(most: _Fullest, fabric: str) -> str:
-    return f" So it is with {most.others:,} more switches of {fabric}." if most.others else ""
+    return f" The same applies to {most.others:,} more switches of {fabric}." if most.others else ""
 
 
 def _beyond(subject: Subject, limit: Limit) -> dict[str, _Fullest]:

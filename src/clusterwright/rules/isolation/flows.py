@@ -70,9 +70,9 @@ def expired(subject: Subject) -> Iterator[Problem]:
             continue
         days = (subject.day - flow.expires).days
         unit = "day" if days == 1 else "days"
-        message = f"Flow {flow.name} was wanted until {flow.expires}, {days} {unit} ago."
-        owner = flow.owner or "who needs it"
-        yield Problem((*flow.path, "expires"), message, f"Remove it, or ask {owner} for a new day.")
+        message = f"Flow {flow.name} had its last day on {flow.expires}, {days} {unit} ago."
+        owner = flow.owner or "its users"
+        yield Problem((*flow.path, "expires"), message, f"Remove it, or ask {owner} for a new date.")
 
 
 @rule("CW523", Severity.WARNING)
@@ -117,8 +117,8 @@ def covered(subject: Subject) -> Iterator[Problem]:
         for index, flow in enumerate(flows):
             wider = _wider_flow(flows, index)
             if wider is not None:
-                message = f"Flow {flow.name} allows nothing that {wider.name} does not."
-                yield Problem((*flow.path, "name"), message, f"Take {flow.name} away, or narrow {wider.name}.")
+                message = f"Flow {flow.name} allows only traffic that {wider.name} allows too."
+                yield Problem((*flow.path, "name"), message, f"Remove {flow.name}, or narrow {wider.name}.")
 
 
 def _wider_flow(flows: Sequence[Flow], index: int) -> Flow | None:
@@ -160,8 +160,8 @@ def cannot_meet(subject: Subject) -> Iterator[Problem]:
         if not have_addresses or can_meet(spec, source, target):
             continue
         if not share_partition(spec, source.name, target.name):
-            message = f"Flow {flow.name}: no network joins {source.name} with {target.name}."
-            yield Problem((*flow.path, "to"), message, "Put both zones on one fabric, or name those that are meant.")
+            message = f"Flow {flow.name}: no network connects {source.name} with {target.name}."
+            yield Problem((*flow.path, "to"), message, "Put both zones on one fabric, or name the intended ones.")
 
 
 class Lack(NamedTuple):
@@ -197,13 +197,13 @@ def _owned(spec: ClusterSpec) -> Lack | None:
     sources = {flow.source for flow in spec.flows}
     if any(zone.kind == "production" and zone.name in sources for zone in spec.zones):
         return _isolated(spec)
-    hint = "Say which networks are the owner's production."
+    hint = "Add a flow from a zone of kind production."
     return Lack("no flow begins in a zone of kind production.", hint)
 
 
 def _encrypted(spec: ClusterSpec) -> Lack | None:
     if not spec.mounts:
-        return Lack("there is no mount.", "Write down how storage is mounted, with its protection.")
+        return Lack("there is no mount.", "Add the mounts of the storage, with their protection.")
     for mount in spec.mounts:
         if mount.protection is None or mount.protection.kind == CLEAR:
             return Lack(f"{mount.mountpoint} is not protected.", "Add a `protection` that encrypts.")
@@ -213,7 +213,7 @@ def _encrypted(spec: ClusterSpec) -> Lack | None:
 def _verified(spec: ClusterSpec) -> Lack | None:
     for group in spec.node_groups:
         if group.role == "node" and group.image is None:
-            missing = f"{group.name} has no image, and so nothing that checks."
+            missing = f"{group.name} has no image, so no checks run on it."
             return Lack(missing, f"Give {group.name} an `image`.")
     return None
 

@@ -36,7 +36,7 @@ def internet_not_carried(subject: Subject) -> Iterator[Problem]:
         reason = _why_not_carried(subject, internet)
         if reason is not None:
             missing, hint = reason
-            message = f"Flow {internet.flow.name} has no way between {internet.zone.name} and the internet: {missing}."
+            message = f"Flow {internet.flow.name} has no path between {internet.zone.name} and the internet: {missing}."
             yield Problem((*internet.flow.path, internet.key), message, hint)
 
 
@@ -67,7 +67,7 @@ def _why_not_carried(subject: Subject, internet: InternetFlow) -> tuple[str, str
     if not members:
         return (
             "it has no nodes, and switches get no default route",
-            "Name a zone with `nodes`, and let a proxy among them fetch what switches need.",
+            "Name a zone with `nodes`, and use a proxy on one of them for the switches.",
         )
     plain = [fabric for fabric in lives_on(spec, internet.zone) if fabric.technology == "ethernet"]
     if not plain:
@@ -78,7 +78,7 @@ def _why_not_carried(subject: Subject, internet: InternetFlow) -> tuple[str, str
             border = border_by_fabric[fabric.name]
             return (
                 f"{fabric.name} learns its routes at border {border}, and no default route is accepted there",
-                "Name the networks that are wanted in a zone with `prefixes` behind the border, or use a proxy there.",
+                "List the destination networks in a zone with `prefixes` behind the border, or use a proxy there.",
             )
     return None
 

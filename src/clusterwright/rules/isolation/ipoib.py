@@ -32,7 +32,7 @@ def lustre_over_infiniband(subject: Subject) -> Iterator[Problem]:
         for address, network in nids_of(mount):
             partition = partition_with(spec, address) if network.startswith("o2ib") else None
             if partition is None or partition.ipoib is None:
-                message = f"{mount.mountpoint} asks {address}@{network}, which is on no network of IP over InfiniBand."
+                message = f"{mount.mountpoint} is mounted from {address}@{network}, which is on no IPoIB network."
                 hint = "Name servers on such a network, and describe it under `ipoib` of their partition."
                 yield Problem((*mount.path, "export"), message, hint)
                 continue
@@ -51,7 +51,7 @@ def cannot_carry(subject: Subject) -> Iterator[Problem]:
     spec = subject.spec
     for fabric, partition, carried in _carried(spec):
         if fabric.subnet_manager is not None and fabric.subnet_manager.kind == UFM:
-            message = f"The subnet manager of {fabric.name} is UFM, which makes its own file of partitions."
+            message = f"The subnet manager of {fabric.name} is UFM, which writes its own partition file."
             yield Problem((*carried.path, "network"), message, "Use opensm there, or mount Lustre over Ethernet.")
         memberships = memberships_of(spec, partition)
         for host in carried.hosts:
@@ -75,7 +75,7 @@ def _unable(
     if membership != "full":
         article = "no" if membership is None else "a limited"
         message = f"{group.name} is {article} member of partition {partition.name}."
-        hint = "Make its zone a full member: others are not in the group for broadcasts (RFC 4391)."
+        hint = "Make its zone a full member: limited members are not in the broadcast group (RFC 4391)."
         yield Problem(path, message, hint)
     image = spec.image(group.image or "")
     if image is None:
@@ -104,11 +104,11 @@ def addresses_over_infiniband(subject: Subject) -> Iterator[Problem]:
     for _, _, carried in _carried(spec):
         path, pool = (*carried.path, "addresses"), carried.addresses
         if carried.network.version != 4:
-            message = f"{carried.network} is no network of IPv4, which alone LNet's o2ib speaks."
+            message = f"{carried.network} is not an IPv4 network, and LNet's o2ib supports IPv4 only."
             yield Problem((*carried.path, "network"), message, "Choose an IPv4 network.")
             continue
         if pool.version != 4 or not pool.subnet_of(carried.network):
-            yield Problem(path, f"{pool} is no part of {carried.network}.", "Choose a part of the network.")
+            yield Problem(path, f"{pool} is not part of {carried.network}.", "Choose a part of the network.")
             continue
         needed, available = _needed_addresses(subject, carried), pool.num_addresses - 2
         if needed > available:

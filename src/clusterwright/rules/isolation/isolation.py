@@ -43,7 +43,7 @@ def _short_prefixes(spec: ClusterSpec) -> Iterator[Problem]:
             if _is_internet(network):
                 yield Problem(
                     (*zone.path, "prefixes", index),
-                    f"{network} takes in the internet; zone {zone.name} would open the cluster to it.",
+                    f"{network} covers the internet; zone {zone.name} would open the cluster to it.",
                     "List the owner's own prefixes, or declare the internet: a zone of `kind: internet` without any.",
                 )
 
@@ -128,12 +128,12 @@ def zone_of_no_source(subject: Subject) -> Iterator[Problem]:
         for index, network in enumerate(zone.prefixes):
             never = None if _is_internet(network) else _never_a_source(network)
             if never is not None:
-                message = f"{network} of zone {zone.name} lies in {never}, from which no network brings a packet."
+                message = f"{network} of zone {zone.name} is in {never}, which is the source address of no packet."
                 yield Problem((*zone.path, "prefixes", index), message, "List addresses of machines (RFC 6890).")
     for fabric in spec.fabrics:
         never = _never_a_source(fabric.addressing.hosts) if fabric.addressing is not None else None
         if never is not None:
-            message = f"The hosts of {fabric.name} would have addresses of {never}, which no machine has on a network."
+            message = f"The hosts of {fabric.name} would have addresses of {never}, which no packet comes from."
             yield Problem((*fabric.path, "addressing", "hosts"), message, "Choose a private prefix (RFC 1918, 4193).")
 
 

@@ -55,7 +55,7 @@ def unknown_names(subject: Subject) -> Iterator[Problem]:
         if key.wrapped_by is not None:
             yield from _wrong_key(spec, key.wrapped_by, WRAPPING, (*key.path, "wrapped_by"))
         elif key.kind in (DATA, MACSEC):
-            message = f"{key.name} is wrapped by no key, so that it could only be kept in clear."
+            message = f"{key.name} has no wrapping key, so it could be stored only in clear text."
             yield Problem((*key.path, "name"), message, "Add `wrapped_by` with a key of kind wrapping.")
     yield from _unknown_scratch_nodes(spec)
     yield from _unknown_macsec_profiles(spec)
@@ -115,7 +115,7 @@ def sources_of_secrets(subject: Subject) -> Iterator[Problem]:
             key_name = source.key or source.name
             key = spec.key(key_name)
             if key is None or key.kind not in (DATA, MACSEC):
-                message = f'Secret {source.name} comes from "{key_name}", which is no such key.'
+                message = f'Secret {source.name} comes from "{key_name}", which is not a data or MACsec key.'
                 yield Problem((*source.path, "source"), message, "Name a data or macsec key of the schedule in `key`.")
 
 

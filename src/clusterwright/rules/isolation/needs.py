@@ -119,7 +119,7 @@ def _says(spec: ClusterSpec, need: Need) -> tuple[str, str]:
         if party.zones == ():
             place = "no zone" if party.fabric is None else f"no zone on {party.fabric}"
             message = f"{party.name} is in {place}, so that no flow can allow {need.port}: {need.why}."
-            return message, "Give it a zone, and what is needed a flow."
+            return message, "Give it a zone, and add a flow for this connection."
     source, target = _zone(spec, need.who, booting=False), _zone(spec, need.whom, booting=need.booting)
     server = target if target is not None and need.whom.group is not None else need.whom.name
     message = f"No flow leads from {source or need.who.name} to {server} over {need.port}: {need.why}."
@@ -221,7 +221,7 @@ def lustre_over_ipv6(subject: Subject) -> Iterator[Problem]:
         for index, name in enumerate(mount.nodes):
             if _versions_between(spec, name, mount.system) == {6}:
                 message = f"{mount.mountpoint} is Lustre over TCP, and {name} reaches {mount.system} over IPv6 alone."
-                hint = "Use Lustre 2.16, the first that speaks IPv6, at both ends, or IPv4 addresses between them."
+                hint = "Use Lustre 2.16, the first that supports IPv6, at both ends, or IPv4 addresses between them."
                 yield Problem((*mount.path, "nodes", index), message, hint)
 
 

@@ -41,8 +41,8 @@ def open_default(subject: Subject) -> Iterator[Problem]:
         elif len(zones) > 1:
             yield Problem(
                 (*fabric.path, "technology"),
-                f"{fabric.name} has no partitions, and carries the zones {' and '.join(zones)}: nothing keeps them"
-                " apart.",
+                f"{fabric.name} has no partitions, and carries the zones {' and '.join(zones)}: nothing separates"
+                " them.",
                 "Give each zone a partition.",
             )
 

@@ -94,7 +94,7 @@ def too_many_entries(subject: Subject) -> Iterator[Problem]:
     for fabric, shortage in fullest.items():
         largest = max(flows, key=lambda name: shortage.by_flow.get(name, 0))
         room, entries = shortage.room, shortage.by_flow.get(largest, 0)
-        others = f" So it is with {count[fabric] - 1:,} more switches of {fabric}." if count[fabric] > 1 else ""
+        others = f" The same applies to {count[fabric] - 1:,} more switches of {fabric}." if count[fabric] > 1 else ""
         yield Problem(
             (*flows[largest].path, "name"),
             f"What hosts behind {shortage.switch} may send takes {shortage.entries:,} filter entries in"

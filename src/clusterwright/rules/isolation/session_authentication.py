@@ -14,7 +14,7 @@ def open_border(subject: Subject) -> Iterator[Problem]:
     """Borders without authentication."""
     for border in subject.spec.borders:
         if border.authentication is None:
-            message = f"Border {border.name} takes AS {border.asn} at its word: its session has no authentication."
+            message = f"Border {border.name} has a BGP session with AS {border.asn} without authentication."
             yield Problem((*border.path, "name"), message, "Add `authentication: {method: tcp-ao, secret: NAME}`.")
 
 

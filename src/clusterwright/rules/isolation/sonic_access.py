@@ -40,7 +40,7 @@ _WORDS = "SNMP_COMMUNITY"
 @rule("CW175", Severity.ERROR)
 def opening_patch(subject: Subject) -> Iterator[Problem]:
     """Patches removing or loosening access control of a switch."""
-    fix = "Leave it out, and name people, servers and collectors under `site`."
+    fix = "Remove it, and configure operators, servers and collectors under `site`."
     for item in subject.spec.extra_config:
         if item.file != _FILE:
             continue
@@ -64,7 +64,7 @@ def _loosened(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ..
     key = path[-1].lower()
     is_row = len(path) <= _ROW
     if value is None or (is_row and not isinstance(value, Mapping)):
-        yield path, f"It takes {'|'.join(path)} away, which says who reaches the switch."
+        yield path, f"It removes {'|'.join(path)}, which controls access to the switch."
     elif isinstance(value, Mapping):
         for inner, below in value.items():
             yield from _loosened((*path, str(inner)), below)
@@ -73,9 +73,9 @@ def _loosened(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ..
         if key == _METHODS and "none" in words:
             yield path, "The method `none` permits every login."
         elif key in _CLOSED and any(word not in _CLOSED[key] for word in words):
-            yield path, f"{path[-1]} is to be {' or '.join(_CLOSED[key])}: anything else opens the switch."
+            yield path, f"{path[-1]} must be {' or '.join(_CLOSED[key])}: any other value weakens access control."
         elif key in _EMPTY and "" in words:
-            yield path, f"{path[-1]} is empty: it asks for no password."
+            yield path, f"{path[-1]} is empty: no password is required."
 
 
 def _items(value: Any) -> Sequence[Any]:

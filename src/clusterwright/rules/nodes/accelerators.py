@@ -39,8 +39,8 @@ def gpus_without_driver(subject: Subject) -> Iterator[Problem]:
             whose, hint = vendor.title, f"Add it to `drivers`, with `modules: [{vendor.modules[0]}]`."
         else:
             whose = "their vendor"
-            hint = f"Write whose they are (`gpus.vendor` of {group.model.name}), and add their driver to `drivers`."
-        message = f"Nodes of {group.name} have GPUs, and {image.name} does not bring the driver of {whose}."
+            hint = f"State their vendor (`gpus.vendor` of {group.model.name}), and add their driver to `drivers`."
+        message = f"Nodes of {group.name} have GPUs, and {image.name} does not install the driver of {whose}."
         path = (*image.path, "drivers") if "drivers" in subject.spec.document.at(image.path) else (*image.path, "name")
         yield Problem(path, message, hint)
 
@@ -90,11 +90,11 @@ def missing_topology(subject: Subject) -> Iterator[Problem]:
             if group.model.pcie is None:
                 reason = "the catalogue has no `pcie` of it"
             elif vendor is not None and not vendor.topology_file:
-                reason = f"{vendor.title}'s library reads another form"
+                reason = f"{vendor.title}'s library reads another format"
             else:
                 continue
-            message = f"No topology is written for {group.model.name} of {group.name}: {reason}."
-            hint = "Describe `pcie` in the catalogue, or write `topology_file: false`: the library then looks itself."
+            message = f"No topology file is rendered for {group.model.name} of {group.name}: {reason}."
+            hint = "Describe `pcie` in the catalogue, or write `topology_file: false`: the library then detects it."
             yield Problem((*nccl.path, "topology_file"), message, hint)
 
 
@@ -113,16 +113,16 @@ def fabric_manager(subject: Subject) -> Iterator[Problem]:
             yield from _subnet_manager(image, driver, vendor.fabric_manager, with_nvlsm[0])
         for group in groups:
             if not is_fabric_manager_known(group.model):
-                message = f"Who sets up the NVSwitches of {group.model.name} is not known."
+                message = f"Whether nodes configure the NVSwitches of {group.model.name} is not known."
                 hint = "Write `nvlink: {generation: ..., links: ..., switches: ...}` under `gpus` of the model."
                 yield Problem((*group.path, "model"), message, hint)
 
 
 def _versions(image: Image, driver: Driver, manager: FabricManager, model: HardwareModel) -> Iterator[Problem]:
     path, packages = (*driver.path, "packages"), fabric_managers(image, manager)
-    fix = f"Take it in version {driver.version}."
+    fix = f"Install it in version {driver.version}."
     if not packages:
-        message = f"GPUs of {model.name} are joined by NVSwitches, and {image.name} brings no fabric manager."
+        message = f"GPUs of {model.name} are connected by NVSwitches, and {image.name} installs no fabric manager."
         yield Problem(path, message, fix)
     for package in packages:
         if package.version is None or package.version.split("-")[0] != driver.version:
@@ -139,7 +139,7 @@ def _subnet_manager(image: Image, driver: Driver, manager: FabricManager, model:
     missing = [module for module in manager.modules if module not in image.modules]
     if missing:
         names = ", ".join(missing)
-        message = f"NVLink's subnet manager of {model.name} asks for {names}, which {image.name} does not load."
+        message = f"NVLink's subnet manager of {model.name} needs {names}, which {image.name} does not load."
         yield Problem(path, message, f"Add {names} to `modules` of the image.")
 
 
@@ -169,10 +169,10 @@ def metrics_without_gpus(subject: Subject) -> Iterator[Problem]:
         path = (*image.path, "gpu_metrics")
         driver, vendor = gpu_driver(image), driven_vendor(image)
         if driver is None or vendor is None:
-            message = f"{image.name} brings no driver with the module nvidia, through which DCGM reads GPUs."
+            message = f"{image.name} installs no driver with the module nvidia, which DCGM needs."
             yield Problem(path, message, "Add the driver to `drivers`, or remove `gpu_metrics`.", key=True)
         elif not metrics_units(image):
-            message = f"DCGM does not read {vendor.title}'s GPUs, whose driver {image.name} brings."
+            message = f"DCGM does not read {vendor.title}'s GPUs, whose driver {image.name} installs."
             yield Problem(path, message, "Remove `gpu_metrics`.", key=True)
         elif groups and all(group.model.gpus is None for group in groups):
             yield Problem(path, f"No node that runs {image.name} has GPUs.", "Remove `gpu_metrics`.", key=True)

@@ -190,7 +190,7 @@ def users(subject: Subject) -> Iterator[Problem]:
                 if name not in operator_names:
                     yield unknown("operator", name, operator_names, (*user.path, "operators", index))
             if user.uid in owner:
-                message = f"{user.uid} is the number of {owner[user.uid]} already."
+                message = f"{user.uid} is the UID of {owner[user.uid]} already."
                 yield Problem((*user.path, "uid"), message, "Give each user its own.")
             owner.setdefault(user.uid, user.name)
 

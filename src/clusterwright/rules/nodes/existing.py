@@ -61,12 +61,12 @@ def promise_beyond_parts(subject: Subject) -> Iterator[Problem]:
                 lacking = [part for part in _PARTS_OF_PROMISES.get(promise.promise, ()) if not image.owns(part)]
             if lacking:
                 message = (
-                    f"Promise {promise.name} ({promise.promise}) leans on {' and '.join(lacking)} of nodes of"
+                    f"Promise {promise.name} ({promise.promise}) depends on {' and '.join(lacking)} of nodes of"
                     f" {image.name}, which another owner manages."
                 )
-                hint = f"Take these parts (`takes` of {image.name}), or leave the promise out."
+                hint = f"Take these parts (`takes` of {image.name}), or remove the promise."
                 if promise.promise in _OF_THE_SYSTEM:
-                    hint = "Deliver the nodes' image (`delivery: memory` or `disk`), or leave the promise out."
+                    hint = "Deliver the nodes' image (`delivery: memory` or `disk`), or remove the promise."
                 yield Problem((*promise.path, "promise"), message, hint)
 
 
@@ -78,7 +78,7 @@ def key_of_somebody_elses(subject: Subject) -> Iterator[Problem]:
         for key, part in _PART_OF_KEY.items():
             if key not in written or (part is not None and image.owns(part)):
                 continue
-            owner = "the system has another owner" if part is None else f"{part} is not among what it `takes`"
+            owner = "the system has another owner" if part is None else f"{part} is not listed in its `takes`"
             message = f"`{key}` of {image.name} changes nothing on its nodes: {owner}."
             hint = f"Remove `{key}`" + ("." if part is None else f", or add `{part}` to `takes`.")
             yield Problem((*image.path, key), message, hint, key=True)

@@ -25,7 +25,7 @@ def unsuitable_boot_server(subject: Subject) -> Iterator[Problem]:
     managing = [fabric for fabric in spec.fabrics if fabric.is_management and fabric.addressing is not None]
     if not managing:
         yield Problem(
-            path, "No management network with addresses asks it.", "Add a fabric that attaches `management: true`."
+            path, "No management network with addresses uses it.", "Add a fabric that attaches `management: true`."
         )
         return
     for fabric in managing:
@@ -46,7 +46,7 @@ def unsuitable_boot_server(subject: Subject) -> Iterator[Problem]:
         yield Problem(section.path, message, "Name the server's own: `interface: eno1`.")
     if section.server.version == _IPV6 and section.relay_ports is not None:
         message = "Kea cannot identify a client over IPv6 by the port that a relay reports."
-        yield Problem((*section.path, "relay_ports"), message, "Leave it out, and note MAC addresses.")
+        yield Problem((*section.path, "relay_ports"), message, "Remove it, and record MAC addresses.")
 
 
 @rule("CW571", Severity.ERROR)
@@ -67,8 +67,8 @@ def unknown_devices(subject: Subject) -> Iterator[Problem]:
     plan = subject.plan
     unknown = [f"{contact.device} {contact.port}" for contact in contacts(plan) if not is_known(plan, contact)]
     if unknown:
-        message = f"The MAC address of {and_more(unknown, _SHOWN)} is not noted: no address is given there."
-        hint = "Write it into the overlay file (device, port, mac), or say what relays write: `relay_ports`."
+        message = f"The MAC address of {and_more(unknown, _SHOWN)} is not recorded: it gets no address."
+        hint = "Write it into the overlay file (device, port, mac), or set the relays' circuit IDs under `relay_ports`."
         yield Problem(section.path, message, hint)
 
 
@@ -115,7 +115,7 @@ def installers(subject: Subject) -> Iterator[Problem]:
         elif installer.system in seen:
             yield Problem(path, f"{system.title} has an installer already.", "Keep one.")
         elif section.server.version == _IPV6:
-            message = "What ONIE asks over IPv6 is not answered."
+            message = "ONIE's requests over IPv6 are not answered."
             yield Problem(path, message, "Install over IPv4, or from a file beside the switch.")
         seen.add(installer.system)
 

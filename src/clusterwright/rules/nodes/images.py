@@ -123,7 +123,7 @@ def driver_without_packages(subject: Subject) -> Iterator[Problem]:
     for image, driver, missing in _drivers(subject):
         if missing:
             message = f"{driver.name} {driver.version} is older than {image.distribution}, and is not published for it."
-            yield Problem((*driver.path, "version"), message, "Take a release that is published for it.")
+            yield Problem((*driver.path, "version"), message, "Use a release that is published for it.")
 
 
 @rule("CW348", Severity.NOTE)

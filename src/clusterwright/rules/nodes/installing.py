@@ -26,7 +26,7 @@ def wrong_disk(subject: Subject) -> Iterator[Problem]:
         for index, disk in enumerate(image.disks):
             if not disk.startswith(_LASTING):
                 message = f"{disk} may be another disk after the next boot."
-                yield Problem((*path, index), message, "Name it as /dev/disk/by-path or /dev/disk/by-id has it.")
+                yield Problem((*path, index), message, "Use its name below /dev/disk/by-path or /dev/disk/by-id.")
         for scratch in _scratch_of(subject, image):
             if _disk(scratch) in image.disks:
                 message = f"{scratch.name} is on a disk that the installer of {image.name} takes."
@@ -44,7 +44,7 @@ def scratch_that_may_be_wiped(subject: Subject) -> Iterator[Problem]:
                 yield Problem(path, message, f"Add `disks` to {image.name}.")
             elif _disk(scratch) not in image.disks and any(disk.rpartition("/")[0] != folder for disk in image.disks):
                 message = f"{scratch.device} may be on a disk that the installer of {image.name} takes."
-                yield Problem(path, message, "Name all of them as /dev/disk/by-path has them, or all as by-id.")
+                yield Problem(path, message, "Name all of them by /dev/disk/by-path, or all by /dev/disk/by-id.")
 
 
 def _scratch_of(subject: Subject, image: Image) -> list[Scratch]:
@@ -66,8 +66,8 @@ def installer_without_answers(subject: Subject) -> Iterator[Problem]:
         if distribution is None:
             continue
         if distribution.family.installer is None:
-            message = f"No answers are written for the installer of {image.distribution}, which would ask for them."
-            yield Problem((*image.path, "delivery"), message, "Write `delivery: memory`, or take another distribution.")
+            message = f"No answers are rendered for the installer of {image.distribution}: it waits for input."
+            yield Problem((*image.path, "delivery"), message, "Write `delivery: memory`, or use another distribution.")
         elif not distribution.family.archives and not image.repositories:
             message = f"The installer of {image.distribution} has no source of packages."
             yield Problem((*image.path, "delivery"), message, "Add `repositories`.", key=True)

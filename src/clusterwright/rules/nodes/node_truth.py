@@ -140,7 +140,7 @@ def lossless_without_tools(subject: Subject) -> Iterator[Problem]:
             continue  # the packages of another owner's system are not known
         if fabric is not None and image.name not in reported and packages.isdisjoint(_LOSSLESS_TOOLS):
             reported.add(image.name)
-            message = f"{image.name} has no mlnx_qos, by which its nodes get the lossless class of {fabric.name}."
+            message = f"{image.name} has no mlnx_qos, which sets the lossless class of {fabric.name} on its nodes."
             has_packages = bool(image.packages)
             path = (*image.path, "packages" if has_packages else "name")
             yield Problem(path, message, "Add `mlnx-tools`, and a repository that has it.", key=has_packages)

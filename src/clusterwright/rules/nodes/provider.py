@@ -49,7 +49,7 @@ def _keys_of_the_other_owner(spec: ClusterSpec, fabric: Fabric) -> Iterator[Prob
     written = spec.document.at(fabric.path)
     for key in keys:
         if key in written:
-            message = f"{fabric.name} {owner}: `{key}` changes nothing."
+            message = f"{fabric.name} {owner}: `{key}` has no effect."
             yield Problem((*fabric.path, key), message, f"Remove `{key}`, or {change}", key=True)
 
 
@@ -63,8 +63,8 @@ def _other_technology(fabric: Fabric) -> Iterator[Problem]:
         message = f"{fabric.name} is {fabric.technology}, which has no partition keys."
         yield Problem((*fabric.path, "pkey_index"), message, "Remove `pkey_index`.", key=True)
     if fabric.addresses is None:
-        message = f"{fabric.name} does not say where its adapters have their addresses from."
-        hint = "Add `addresses: dhcp`, or the CSV file of the addresses that you were given."
+        message = f"{fabric.name} has no `addresses`: where its adapters get their addresses is unknown."
+        hint = "Add `addresses: dhcp`, or a CSV file with the provider's addresses."
         yield Problem((*fabric.path, "owner"), message, hint)
 
 

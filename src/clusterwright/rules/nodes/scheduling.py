@@ -51,7 +51,7 @@ def scheduler_without_a_controller(subject: Subject) -> Iterator[Problem]:
             yield Problem(scheduler.path, message, "Add a node group with `role: service`.")
         group = spec.node_group(wanted.nodes or "")
         if group is not None and group.count < wanted.count:
-            message = f"{name} is to have {wanted.count} controllers, and {group.name} has {group.count} machines."
+            message = f"{name} needs {wanted.count} controllers, and {group.name} has {group.count} machines."
             yield Problem((*wanted.path, "count"), message, f"Write {group.count}, or add machines to {group.name}.")
 
 
@@ -145,7 +145,7 @@ def accounts_without_records(subject: Subject) -> Iterator[Problem]:
         for partition in scheduler.slurm.partitions:
             if partition.allow_accounts:
                 count = len(partition.allow_accounts)
-                message = f"Jobs in {partition.name} are to have one of {count} accounts; Slurm has none."
+                message = f"Partition {partition.name} allows {count} accounts, and Slurm has no accounting."
                 yield Problem((*partition.path, "allow_accounts"), message, "Add `accounting`.", key=True)
 
 
@@ -158,11 +158,11 @@ def words_of_slurm(subject: Subject) -> Iterator[Problem]:
         for partition in scheduler.partitions:
             if partition.name == _TEMPLATE:
                 path = (*partition.path, "name") if scheduler.slurm.partitions else partition.path
-                message = "Slurm reads a partition `default` as what all others begin with: there is none of this name."
+                message = "Slurm reads a partition `default` as defaults of all others: it creates none of this name."
                 yield Problem(path, message, "Give it another name.")
             for key in ("allow_groups", "allow_accounts"):
                 if getattr(partition, key) == (_ANYBODY,):
-                    message = f"Slurm reads `{_ANYBODY}` alone as anybody: {partition.name} is open to everyone."
+                    message = f"Slurm reads `{_ANYBODY}` alone as every group: {partition.name} is open to everyone."
                     hint = f"Name another one beside it, or remove `{key}`."
                     yield Problem((*partition.path, key), message, hint)
 
@@ -185,7 +185,7 @@ def unknown_groups(subject: Subject) -> Iterator[Problem]:
                     source = f"The group {name} has no source on Slurm's controller"
                     hint = "Name it under `site.directory`, or among the groups of a user of the controller's image."
                     path = (*partition.path, "allow_groups", index)
-                    yield Problem(path, f"{source}: {partition.name} would take no job.", hint)
+                    yield Problem(path, f"{source}: {partition.name} would reject every job.", hint)
 
 
 def _controller_groups(spec: ClusterSpec, scheduler: Scheduler) -> set[str]:
@@ -282,7 +282,7 @@ def execution_nodes(subject: Subject) -> Iterator[Problem]:
         if device not in machines:
             yield unknown(f"machine on {fabric.name}", device, machines, path)
         elif counts[device] > 1:
-            yield Problem(path, f"{device} stands here {counts[device]} times.", "Name every machine once.")
+            yield Problem(path, f"{device} is listed {counts[device]} times.", "Name every machine once.")
     pods = {layout.groups[node.groups[-1]].name for node in layout.nodes if node.groups}
     wanted = Counter(chain.from_iterable(node.pods for node in mesh.nodes))
     for node in mesh.nodes:
@@ -292,7 +292,7 @@ def execution_nodes(subject: Subject) -> Iterator[Problem]:
             elif wanted[pod] > 1:
                 message = f"{wanted[pod]} execution nodes name pod {pod}."
                 yield Problem(
-                    (*node.path, "pods", index), message, "Leave it to one; another does its share if that dies."
+                    (*node.path, "pods", index), message, "Assign it to one; another takes over if that one fails."
                 )
 
 

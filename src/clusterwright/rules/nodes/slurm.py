@@ -50,10 +50,10 @@ def uncompared_releases(subject: Subject) -> Iterator[Problem]:
                 if _release(image) is None:
                     other = older if image is newer else newer
                     message = (
-                        f"Which Slurm {image.name} has ({image.distribution}) is not known here, "
-                        f"so that it cannot be compared with that of {other.name}."
+                        f"The Slurm release of {image.name} ({image.distribution}) is not known, "
+                        f"so it cannot be compared with that of {other.name}."
                     )
-                    hint = "Write its version at a package of Slurm, as slurm-smd-slurmd=25.05.3-1."
+                    hint = "State the version of a Slurm package, such as slurm-smd-slurmd=25.05.3-1."
                     yield Problem((*image.path, "distribution"), message, hint)
 
 
@@ -71,9 +71,9 @@ def fetches_nothing_over_ipv6(subject: Subject) -> Iterator[Problem]:
             if release is not None and release < CONFIGLESS_OVER_IPV6:
                 message = (
                     f"slurmd {release} of {image.distribution} fetches no configuration over IPv6, "
-                    f"which Slurm can since {CONFIGLESS_OVER_IPV6}."
+                    f"which Slurm supports since {CONFIGLESS_OVER_IPV6}."
                 )
-                hint = "Take a newer distribution, or SchedMD's packages (slurm-smd-slurmd=25.05.3-1)."
+                hint = "Use a newer distribution, or SchedMD's packages (slurm-smd-slurmd=25.05.3-1)."
                 yield Problem((*image.path, "distribution"), message, hint)
 
 

@@ -168,7 +168,7 @@ def decided_setting(subject: Subject) -> Iterator[Problem]:
         for name, value, path in _settings(image):
             setting = decided(name)
             if setting is not None and (setting.value is None or value.strip() != setting.value):
-                message = f"{dotted(name)} is not the image's to set: {setting.because}."
+                message = f"{dotted(name)} cannot be set by an image: {setting.because}."
                 yield Problem(path, message, "Remove it.", key=isinstance(path[-1], str))
 
 

@@ -15,4 +15,4 @@ def untried_choice(subject: Subject) -> Iterator[Problem]:
     for chosen in choices_of(subject.spec):
         if chosen.walk.is_untried:
             message = f"{chosen.title} is untried: {chosen.walk.open}."
-            yield Problem(chosen.path, message, "Try what is rendered on one machine before all get it.")
+            yield Problem(chosen.path, message, "Test the rendered files on one machine first.")

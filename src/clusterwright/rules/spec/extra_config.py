@@ -69,7 +69,7 @@ def _misplaced_lines(item: ExtraConfig) -> Iterator[Problem]:
     """An indented first line: EOS would read it in the section rendered before it."""
     if item.lines and item.lines[0].startswith(" "):
         fix = "Begin with the section's own line, such as `interface Ethernet3/1/1`."
-        yield Problem((*item.path, "lines", 0), "The first line is indented, and no section stands before it.", fix)
+        yield Problem((*item.path, "lines", 0), "The first line is indented, and no section begins above it.", fix)
 
 
 def _systems(subject: Subject, item: ExtraConfig) -> set[str]:
@@ -93,7 +93,7 @@ def unread_not_added(subject: Subject) -> Iterator[Problem]:
                 continue
             message = f"This entry does not add `{vouched.line.strip()}`."
             choice = "a line of `lines`" if item.lines else "keys of `merge`, the outermost first, with ` / ` between"
-            yield Problem((*item.path, "unread", index, "line"), message, f"Name {choice}, as it stands there.")
+            yield Problem((*item.path, "unread", index, "line"), message, f"Name {choice}, exactly as written there.")
 
 
 # Commands reading the lines behind them as text, up to a line EOF (EOS user manual, "Managing display attributes",
@@ -155,20 +155,20 @@ def _misleading(line: str, section: str) -> str | None:
     words = line.lower().split()
     first, is_indented = words[0], line.startswith(" ")
     if is_indented and section.startswith("!"):
-        return "No section begins with `!`; EOS would read this line somewhere else."
+        return "No section begins with `!`, so EOS would read this line in another one."
     if first.startswith("!!"):
-        return "EOS joins a comment of two marks to the line behind it."
+        return "EOS attaches a comment of two marks to the next line."
     if first.startswith("!"):
         return None
     if _meant_command(first, _TEXT) is not None or _is_script(words):
-        return f"EOS would take the lines behind `{line.strip()}` for text, up to one that says EOF."
+        return f"EOS would read the lines after `{line.strip()}` as text, up to a line EOF."
     leaving = _meant_command(first, _LEAVES)
     if leaving is not None:
-        return f"`{leaving}` is no part of a configuration: EOS leaves the section, or does it at once."
+        return f"`{leaving}` is not configuration: EOS leaves the section, or runs it at once."
     if _means(first, "default") and len(first) > len("de"):
-        return "`default` takes back what is rendered, and the file still shows it."
+        return "`default` reverts rendered configuration, and the file still contains it."
     if first == "no" and _is_section(words[1:]):
-        return f"`{line.strip()}` takes back what is rendered, and the file still shows it."
+        return f"`{line.strip()}` reverts rendered configuration, and the file still contains it."
     return _misplaced_global(first, is_indented=is_indented)
 
 
@@ -178,9 +178,9 @@ def _misplaced_global(word: str, *, is_indented: bool) -> str | None:
     if command is None:
         return None
     if command != word:
-        return f"`{word}` is short for `{command}`, and a section is joined by its whole name."
+        return f"`{word}` abbreviates `{command}`, and sections are merged by their full name."
     if is_indented:
-        return f"EOS takes `{command}` for what it is at the margin, wherever it stands."
+        return f"EOS reads `{command}` as a top-level command, whatever its indentation."
     return None
 
 
@@ -224,14 +224,14 @@ def opens(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 def _open(words: list[str]) -> str | None:
     command, arguments = words[0], words[1:]
     if any(len(word) > len("no") and _means(word, "nopassword") for word in arguments):
-        return "It opens without a password."
+        return "It allows a login without a password."
     if _means(command, "username") and len(arguments) > 1 and not _is_guarded(arguments[1:]):
         return f"The account {arguments[0]} has no password."
     if _means(command, "aaa") and "none" in arguments[1:] and _meant_command(arguments[0], _LOGIN_METHODS):
         return "The method `none` permits every login."
     names_empty_passwords = any(_means(word, "empty-passwords") and len(word) > len("em") for word in words)
     if names_empty_passwords and not words[-1].startswith("de"):  # deny
-        return "It lets in accounts without a password."
+        return "It allows logins of accounts without a password."
     return None
 
 
@@ -254,8 +254,8 @@ def without_chip_settings(subject: Subject) -> Iterator[Problem]:
                 continue
             yield Problem(
                 (*tier.path, "model"),
-                f"The agent of {tier.role} does not start with what is rendered alone: {tier.model.name} needs chip"
-                " settings that its vendor gives out.",
+                f"The agent of {tier.role} does not start with the rendered files alone: {tier.model.name} needs chip"
+                " settings from its vendor.",
                 f"Add `chip_settings: [{{name: {tier.model.name}, file: ...}}]`, or `assumed:` with where they come"
                 " from.",
             )
@@ -285,5 +285,5 @@ def idle_chip_settings(subject: Subject) -> Iterator[Problem]:
         model = subject.spec.catalogue[entry.model]
         if not _needs_chip_settings(model):
             system_name = model.network_os or "no system"
-            message = f"{entry.model} runs {system_name}, which takes no chip settings from here."
+            message = f"{entry.model} runs {system_name}, which does not use chip settings."
             yield Problem((*entry.path, "name"), message, "Remove the entry, or name the model that it is for.")

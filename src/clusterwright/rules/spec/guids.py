@@ -86,7 +86,7 @@ def labelled_twice(subject: Subject) -> Iterator[Problem]:
                 yield Problem(labels.path, message, f"Scan {name} again.", position=row.position)
             elif end in seen:
                 message = f"{name} has a label already, on line {seen[end]}."
-                yield Problem(labels.path, message, "Keep the line that is true.", position=row.position)
+                yield Problem(labels.path, message, "Keep the correct line.", position=row.position)
             owner.setdefault(row.guid, name)
             seen.setdefault(end, row.position.line)
 

@@ -37,7 +37,7 @@ def idle_key(subject: Subject) -> Iterator[Problem]:
         for section, key, reason in check(spec):
             if key in (spec.document.at(section) or {}):
                 path = (*section, key)
-                yield Problem(path, f"`{key}` does nothing here: {reason}.", subject.take_away(path), key=True)
+                yield Problem(path, f"`{key}` has no effect here: {reason}.", subject.take_away(path), key=True)
 
 
 @rule("CW691", Severity.ERROR)
@@ -74,13 +74,13 @@ def _classes(spec: ClusterSpec) -> Iterator[IdleKey]:
             if fabric.technology != INFINIBAND:
                 yield IdleKey(item.path, "arbitration", "Ethernet switches have no arbitration tables")
             if item.strict:
-                yield IdleKey(item.path, "weight", "a strict class is served before all that have a weight")
+                yield IdleKey(item.path, "weight", "a strict class is served before all classes with a weight")
 
 
 def _watchdogs(spec: ClusterSpec) -> Iterator[IdleKey]:
     for fabric in spec.fabrics:
         if all(item.priority is None for item in fabric.classes):
-            reason = f"no class of {fabric.name} has a priority that is paused"
+            reason = f"no class of {fabric.name} has a PFC priority"
             yield IdleKey(fabric.path, "pfc_watchdog", reason)
 
 
@@ -90,14 +90,14 @@ def _mounts(spec: ClusterSpec) -> Iterator[IdleKey]:
         if protection is None or protection.kind == CLEAR:
             continue
         kind = protection.kind
-        yield IdleKey(protection.path, "reason", f"it says why nothing protects a mount, and {kind} does")
-        yield IdleKey(protection.path, "owner", f"it says who answers for that nothing does, and {kind} does")
+        yield IdleKey(protection.path, "reason", f"it is for mounts without protection, and this one has {kind}")
+        yield IdleKey(protection.path, "owner", f"it is for mounts without protection, and this one has {kind}")
 
 
 def _keys(spec: ClusterSpec) -> Iterator[IdleKey]:
     for key in spec.keys:
         if key.kind not in (DATA, MACSEC):
-            yield IdleKey(key.path, "wrapped_by", f"a key of kind {key.kind} is wrapped by none")
+            yield IdleKey(key.path, "wrapped_by", f"a key of kind {key.kind} has no wrapping key")
         if key.kind != CERTIFICATE:
             yield IdleKey(key.path, "certificate", f"a key of kind {key.kind} has none")
 
@@ -105,7 +105,7 @@ def _keys(spec: ClusterSpec) -> Iterator[IdleKey]:
 def _secrets(spec: ClusterSpec) -> Iterator[IdleKey]:
     for secret in spec.secrets:
         if secret.source not in _FROM_FILES:
-            yield IdleKey(secret.path, "file", f"a secret from `{secret.source}` lies in no file")
+            yield IdleKey(secret.path, "file", f"a secret from `{secret.source}` is not in a file")
         if secret.source not in _BY_KEY:
             yield IdleKey(secret.path, "key", "the whole file is the secret")
 
@@ -123,7 +123,7 @@ def _jobs(spec: ClusterSpec) -> Iterator[IdleKey]:
     for job in spec.jobs:
         if job.model is None:
             for key in ("data_parallel", "reshard_after_forward"):
-                yield IdleKey(job.path, key, "`bytes_per_step` says what travels")
+                yield IdleKey(job.path, key, "`bytes_per_step` states the traffic")
         elif job.data_parallel != "fsdp":
             reason = f"{job.data_parallel} keeps whole copies of the weights"
             yield IdleKey(job.path, "reshard_after_forward", reason)

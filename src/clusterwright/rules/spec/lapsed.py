@@ -39,7 +39,7 @@ def lapsed_exceptions(spec: ClusterSpec, on: date) -> Iterator[Lapsed]:
         yield Lapsed(
             path=(*item.path, "until"),
             message=f"{target} was to be {state} until {item.until}, {_ago(item.until, on)}: {item.reason}",
-            hint=f"{action}, or ask for a new day.",
+            hint=f"{action}, or ask for a new date.",
         )
 
 

@@ -43,9 +43,7 @@ def plain_secrets(subject: Subject) -> Iterator[Problem]:
     for item in subject.spec.extra_config:
         for index, line in enumerate(item.lines):
             if _has_secret(line):
-                message = (
-                    f"Line {index + 1} of this configuration has a secret in clear, or in a form that gives it away."
-                )
+                message = f"Line {index + 1} of this configuration has a secret in clear text, or in a reversible form."
                 yield Problem((*item.path, "lines", index), message, _HINT)
         for path in _plain_entries(item.merge, (*item.path, "merge")):
             yield Problem(path, f'The value of "{path[-1]}" is a secret in plain text.', _HINT, key=True)

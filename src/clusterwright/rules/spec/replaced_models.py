@@ -26,6 +26,6 @@ def replaced_model(subject: Subject) -> Iterator[Problem]:
             names = and_more([loaded.model.name for loaded in replaced], _SHOWN)
             yield Problem(
                 path=("hardware", index),
-                message=f"{replaced[0].name_position.file} describes {names} as the catalogue does: its figures count.",
+                message=f"{replaced[0].name_position.file} overrides {names} of the catalogue.",
                 hint="Remove a model there to plan with the catalogue's figures, or give it a name of its own.",
             )

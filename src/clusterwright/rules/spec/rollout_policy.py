@@ -25,7 +25,7 @@ def too_few_approvers(subject: Subject) -> Iterator[Problem]:
     name_by_key: dict[str, str] = {}
     for approver in policy.approvers:
         if public_key_of(approver.key) is None:
-            yield Problem((*approver.path, "key"), f"{approver.name}: this is no Ed25519 key.", "Write it anew.")
+            yield Problem((*approver.path, "key"), f"{approver.name}: this is not an Ed25519 key.", "Write it anew.")
             continue
         if approver.name in name_by_key.values():
             yield Problem((*approver.path, "name"), f"{approver.name} is an approver twice.", "Remove one.")
@@ -35,5 +35,5 @@ def too_few_approvers(subject: Subject) -> Iterator[Problem]:
             yield Problem((*approver.path, "key"), message, "Give each their own key.")
         name_by_key[key] = approver.name
     if policy.approvers and policy.approvals > len(policy.approvers):
-        message = f"{policy.approvals} approvals are asked for, and {len(policy.approvers)} may give one."
-        yield Problem((*policy.path, "approvals"), message, "Name more approvers, or ask for fewer approvals.")
+        message = f"{policy.approvals} approvals are required, and {len(policy.approvers)} approvers are named."
+        yield Problem((*policy.path, "approvals"), message, "Name more approvers, or require fewer approvals.")

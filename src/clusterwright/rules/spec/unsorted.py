@@ -20,7 +20,7 @@ def unsorted_lists(subject: Subject) -> Iterator[Problem]:
     for path, items in unordered(document.data, "cluster"):
         item = _first_misplaced(items)
         if item is not None and not _is_divided(document, path, len(items)):
-            message = f"the order of this list means nothing, and it is not sorted: {item} stands out of its place."
+            message = f"the order of this list has no meaning, and it is not sorted: {item} is out of order."
             yield Problem(path, message, _HINT, amendment=Amendment.SORT)
 
 

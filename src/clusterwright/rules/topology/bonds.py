@@ -67,9 +67,9 @@ def _why_not(fabric: Fabric, system: System | None) -> str:
     if fabric.addressing is None or fabric.addressing.host_links != "shared":
         return "its hosts share no subnet (`host_links: shared`)"
     if any(traffic_class.priority is not None for traffic_class in fabric.classes):
-        return "it has a class without loss, which is not rendered for the parts of a bond"
+        return "it has a lossless class, which is not rendered for bonds"
     if system is None or not system.has_bonds:
-        return "the switches there have none"
+        return "its switches do not support bonds"
     return ""
 
 

@@ -22,8 +22,10 @@ def unnamed_neighbours(subject: Subject) -> Iterator[Problem]:
             if not modes:
                 continue
             for name in sorted(_modes_in_use(subject.plan, fabric, index, modes)):
-                message = f"{tier.model.name} splits cages by {name}, and no `disables` names those that this takes."
-                fix = "Write `disables` at this mode of the model: the switch wants these cages disabled."
+                message = (
+                    f"{tier.model.name} has the mode {name} without `disables` for the cages whose lanes it takes."
+                )
+                fix = "Write `disables` at this mode of the model: the switch requires these cages to be disabled."
                 yield Problem((*tier.path, "model"), message, fix)
 
 

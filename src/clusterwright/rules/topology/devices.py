@@ -30,8 +30,8 @@ def asked_of_a_device(subject: Subject) -> Iterator[Problem]:
         if name in devices:
             yield Problem(
                 path,
-                f"{name} ({devices[name]}) are devices: they have management ports alone, and run nothing of ours.",
-                "Take it away: an attachment with `management: true` cables and addresses them.",
+                f"{name} ({devices[name]}) are devices: they have management ports alone, and boot no image.",
+                "Remove the group: an attachment with `management: true` cables and addresses them.",
             )
 
 
@@ -52,10 +52,10 @@ def inside_says_it(subject: Subject) -> Iterator[Problem]:
             continue
         for key in _OF_HOST:
             if (*group.path, key) in spec.document.values:
-                message = f"{group.name} stand inside {group.inside.nodes}, whose levels and number theirs follow."
-                yield Problem((*group.path, key), message, f"Take `{key}` away, or `inside`.")
+                message = f"{group.name} are `inside` {group.inside.nodes}, which determines their levels and number."
+                yield Problem((*group.path, key), message, f"Remove either `{key}` or `inside`.")
         host = spec.node_group(group.inside.nodes)
         if host is not None and host.inside is not None:
-            message = f"{host.name} has no levels of its own: it stands inside {host.inside.nodes}."
+            message = f"{host.name} has no levels of its own: it is `inside` {host.inside.nodes}."
             hint = f"Name {host.inside.nodes}." if host is not group else "Name the node group whose racks hold them."
             yield Problem((*group.inside.path, "nodes"), message, hint)

@@ -52,7 +52,9 @@ def _drained_ports(spec: ClusterSpec, fabric: FabricSkeleton) -> Iterator[Proble
     switches = {seat.name for seat in fabric.seats}
     for item in spec.exceptions:
         if item.port and item.state == DRAINED and item.device in switches:
-            message = f"Nothing keeps paths off one port of {item.device}: a subnet manager uses every link that is up."
+            message = (
+                f"No setting keeps paths off a port of {item.device}: a subnet manager uses every link that is up."
+            )
             yield Problem((*item.path, "state"), message, "Write `state: out-of-service`, and take the link down.")
 
 
@@ -79,8 +81,8 @@ def _reason(
         return ""
     if manager.kind != OPENSM:
         return (
-            f"{manager.kind} gets no setting that keeps paths off {seat.name}: how NVIDIA's subnet manager drains"
-            " a switch could not be tried."
+            f"{manager.kind} has no known setting that keeps paths off {seat.name}: a drain with NVIDIA's subnet"
+            " manager was not tested."
         )
     if engine not in AVOIDING:
         return f"opensm's {engine} cannot route around {seat.name} while its links are up; {EVEN} can."
@@ -94,7 +96,7 @@ def _reason(
         )
     for name in active_below:
         if not _uppers(fabric, name, states):
-            return f"{name} has no uplink left: all switches above it are drained or gone."
+            return f"{name} has no uplink left: all switches above it are drained or out of service."
     return ""
 
 
@@ -135,10 +137,10 @@ def unproven_engine(subject: Subject) -> Iterator[Problem]:
         engine = manager.routing_engine
         if engine in UP_DOWN and not has_uplinks:
             continue  # a single chip has one path between two ports, and ftree requires two tiers
-        message = f"No proof follows the paths of {engine} on {fabric.name}."
+        message = f"`verify` cannot follow the paths of {engine} on {fabric.name}."
         if engine in UP_DOWN:
             message = (
-                f"No proof follows how {engine} loads the links of {fabric.name}: some may carry many times what"
+                f"`verify` cannot predict how {engine} loads the links of {fabric.name}: some may carry many times what"
                 " others do."
             )
         hint = f"Use {EVEN}." if manager.kind == OPENSM else "Use ar_ftree or ar_updn, with adaptive routing."
@@ -154,7 +156,7 @@ def without_withdrawal(subject: Subject) -> Iterator[Problem]:
         return
     for mount in spec.mounts:
         if mount.protection is not None and mount.protection.kind == MUTUAL_TLS:
-            message = f"{mount.mountpoint} is mounted with certificates, and none of them could be withdrawn."
+            message = f"{mount.mountpoint} is mounted with certificates, and there is no list to revoke them."
             yield Problem(tls.path, message, "Add `crl: /path/on/the/node.pem`.")
             return
 
@@ -177,7 +179,7 @@ def nodes_at_two_tiers(subject: Subject) -> Iterator[Problem]:
             yield Problem(
                 (*attach.path, "nodes"),
                 f"{name} is cabled to {high}, {group_by_tier[lowest]} to {low}.",
-                f"Give {name} the level that {low} stands in, or a fabric of its own.",
+                f"Give {name} the level of {low}, or a fabric of its own.",
             )
             continue
         yield from _uneven_leaves([tiers[depth] for depth in sorted(group_by_tier)])
@@ -204,7 +206,7 @@ def _uneven_leaves(leaves: Sequence[Tier]) -> Iterator[Problem]:
         if first_count != count:
             yield Problem(
                 (*leaf.path, "up", "links") if leaf.up else leaf.path,
-                f"{leaf.role} has {count} uplinks, {leaves[0].role} beside it {first_count}: no proof follows"
-                " paths that leaves share unevenly.",
+                f"{leaf.role} has {count} uplinks, {leaves[0].role} beside it {first_count}: `verify` cannot"
+                " follow paths that leaves share unevenly.",
                 "Give both tiers as many uplinks, or each a fabric of its own.",
             )

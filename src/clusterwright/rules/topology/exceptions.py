@@ -34,8 +34,8 @@ def cut_by_exceptions(subject: Subject) -> Iterator[Problem]:
             if pair is not None:
                 yield Problem(
                     (*item.path, "state"),
-                    f"With {_target(item)} {item.state}, nothing in {name} leads from {pair[0]} to {pair[1]}.",
-                    "Leave a way between them in service, or take the devices behind it out of service too.",
+                    f"With {_target(item)} {item.state}, {name} has no path from {pair[0]} to {pair[1]}.",
+                    "Leave a path between them in service, or take the devices behind it out of service too.",
                 )
                 break
 
@@ -67,7 +67,7 @@ def narrowed_by_exceptions(subject: Subject) -> Iterator[Problem]:
             change = f"With {_target(item)} {item.state}, {broken[figure]}"
             yield Problem(
                 (*item.path, "state"),
-                f"{change}, where {promised[figure]:.4g} to 1 is promised.",
+                f"{change}, where {promised[figure]:.4g} to 1 is expected.",
                 "End it as soon as the work is done: `clusterwright verify` refutes the promise until then.",
             )
             break
@@ -155,7 +155,7 @@ def behind_an_exception(subject: Subject) -> Iterator[Problem]:
             nodes, them = ("node has", "it") if len(lost) == 1 else ("nodes have", "them")
             yield Problem(
                 (*item.path, "state"),
-                f"{len(lost)} active {nodes} no way into {fabric.name} while {_target(item)} is {item.state}: {names}.",
+                f"{len(lost)} active {nodes} no path to {fabric.name} while {_target(item)} is {item.state}: {names}.",
                 f"Drain {them} too.",
             )
 

@@ -109,7 +109,7 @@ def oversized_job(subject: Subject) -> Iterator[Problem]:
             yield Problem((*job.path, "nodes"), f"{job.nodes} have no GPUs.", "Name nodes with GPUs.")
         elif job.ranks > gpus * group.count:
             message = f"{job.name} has {job.ranks:,} ranks, but {job.nodes} have {gpus * group.count:,} GPUs."
-            yield Problem((*job.path, "axes"), message, "Shorten an axis.", key=True)
+            yield Problem((*job.path, "axes"), message, "Reduce an axis.", key=True)
         elif job.ranks % gpus:
             message = f"{job.name} has {job.ranks:,} ranks, which are not whole nodes of {gpus} GPUs."
             yield Problem((*job.path, "axes"), message, f"Make the product of its axes a multiple of {gpus}.", key=True)
@@ -153,5 +153,5 @@ def _excess(devices: int, cables: int) -> str:
     size_bytes = devices * _DEVICE_BYTES + cables * _CABLE_BYTES
     if size_bytes <= _MOST_BYTES:
         return ""
-    limit = f"and this program ends a slip in a count at {_MOST_BYTES / 1e9:g} GB"
+    limit = f"and plans of more than {_MOST_BYTES / 1e9:g} GB are refused"
     return f"would take {size_bytes / 1e9:,.1f} GB of memory, {limit}"

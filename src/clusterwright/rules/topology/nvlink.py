@@ -59,10 +59,10 @@ def shared_nvlink_without_domain(subject: Subject) -> Iterator[Problem]:
         if scheduler is not None and scheduler.slurm is None:
             continue  # NVIDIA's DRA driver makes domains of a job's nodes in Kubernetes
         message = (
-            f"Nodes of {group.model.name} share switch trays of NVLink, and nothing says which nodes of {group.name}"
-            " do: their jobs meet over the network alone."
+            f"Nodes of {group.model.name} share NVLink switch trays, and {group.name} has no `nvlink_domain`:"
+            " its jobs use the network alone."
         )
-        yield Problem((*group.path, "model"), message, "Write `nvlink_domain: rack`, or whatever level shares them.")
+        yield Problem((*group.path, "model"), message, "Write `nvlink_domain: rack`, or the level that shares them.")
 
 
 @rule("CW287", Severity.ERROR)
@@ -76,15 +76,15 @@ def memory_exchange_is_there(subject: Subject) -> Iterator[Problem]:
         path = (*group.path, _DOMAIN)
         exchange = memory_exchange(group, image)
         if exchange is None:
-            message = f"Nothing is written for memory that nodes of {group.model.name} share over NVLink."
+            message = f"Memory shared over NVLink is not supported on nodes of {group.model.name}."
             yield Problem(path, message, "Remove `nvlink_domain`.")
             continue
         yield from _package_faults(group, image)
         scheduler = spec.scheduler(group.name)
         if scheduler is not None and scheduler.slurm is None:
             message = (
-                f"Kubernetes places jobs on {group.name}, where NVIDIA's DRA driver starts IMEX for each of them: what"
-                " is written here would run beside it."
+                f"Kubernetes places jobs on {group.name}, where NVIDIA's DRA driver starts IMEX for each of them: the"
+                " rendered service would run beside it."
             )
             yield Problem(path, message, "Remove `nvlink_domain`, and install the DRA driver in the cluster.")
         elif scheduler is not None:
@@ -97,7 +97,7 @@ def _package_faults(group: NodeGroup, image: Image) -> Iterator[Problem]:
         return
     path = (*driver.path, "packages")
     packages = memory_exchanges(image, exchange)
-    fix = f"Take it in version {driver.version}."
+    fix = f"Install it in version {driver.version}."
     if not packages:
         message = f"Nodes of {group.name} share memory over NVLink, and {image.name} brings no {exchange.unit}."
         yield Problem(path, message, f"Add its package. {fix}")
@@ -139,10 +139,10 @@ def _release_faults(spec: ClusterSpec, scheduler: Scheduler) -> Iterator[Problem
         release = slurm_release(image, distribution)
         if release is not None and release < IMEX_CHANNELS_SINCE:
             message = (
-                f"Slurm {release} of {image.distribution} has no switch/nvidia_imex, by which each job gets a channel"
-                f" of its own: that is there since {IMEX_CHANNELS_SINCE}."
+                f"Slurm {release} of {image.distribution} has no switch/nvidia_imex, which gives each job a channel"
+                f" of its own and exists since {IMEX_CHANNELS_SINCE}."
             )
-            yield Problem((*image.path, "distribution"), message, "Take a newer distribution, or SchedMD's packages.")
+            yield Problem((*image.path, "distribution"), message, "Use a newer distribution, or SchedMD's packages.")
 
 
 def _groups_with_domains(spec: ClusterSpec, names: tuple[str, ...]) -> Iterator[tuple[NodeGroup, str]]:

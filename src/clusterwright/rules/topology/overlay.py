@@ -64,7 +64,7 @@ def noted_twice(subject: Subject) -> Iterator[Problem]:
     overlay = subject.spec.overlay
     if not overlay:
         return
-    hint = "Look at both labels again."
+    hint = "Check both labels."
     for row, message in _twice(subject):
         yield Problem((), message, hint, position=_at(subject, row))
 

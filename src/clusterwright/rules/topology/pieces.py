@@ -85,7 +85,7 @@ def side_by_side(subject: Subject) -> Iterator[Problem]:
         top = skeleton.fabric.tiers[-1]
         yield Problem(
             (*top.path, "role"),
-            f"{first} does not reach {second}: a way would go down from {top.role} and climb again.",
+            f"{first} does not reach {second}: a path would go down from {top.role} and up again.",
             f"Use one {top.role}, attach them to a lower tier, or add a tier above {top.role}.",
         )
 

@@ -38,7 +38,7 @@ def too_few_ports(subject: Subject) -> Iterator[Problem]:
         tier = skeleton.fabric.tiers[shortage.tier]
         if shortage.side == "up" and tier.up is not None:
             path, side, purpose = (*tier.up.path, "links"), tier.up.side, "for its uplinks"
-            hint = "Ask for fewer links, take a larger model, or name other `blocks` for the links from below."
+            hint = "Use fewer links, a larger model, or other `blocks` for the downlinks."
         else:
             path, side, purpose = (*tier.path, "model"), tier.down, "for the links from below"
             if tier.up is not None:
@@ -166,7 +166,7 @@ def wrong_technology(subject: Subject) -> Iterator[Problem]:
             if fabric.technology not in tier.model.technology:
                 yield Problem(
                     (*tier.path, "model"),
-                    f"{tier.model.name} speaks {_and(tier.model)}, fabric {fabric.name} is {fabric.technology}.",
+                    f"{tier.model.name} supports {_and(tier.model)}, fabric {fabric.name} is {fabric.technology}.",
                     f"Choose a model for {fabric.technology}: {_models(spec, fabric.technology)}.",
                 )
         for attach in fabric.attach:
@@ -174,7 +174,7 @@ def wrong_technology(subject: Subject) -> Iterator[Problem]:
             if group and fabric.technology not in group.model.technology:
                 yield Problem(
                     (*attach.path, "nodes"),
-                    f"{group.model.name} speaks {_and(group.model)}, fabric {fabric.name} is {fabric.technology}.",
+                    f"{group.model.name} supports {_and(group.model)}, fabric {fabric.name} is {fabric.technology}.",
                     "Attach these nodes to a fabric that they have NICs for.",
                 )
 
@@ -229,7 +229,7 @@ def platform_lacks_ports(subject: Subject) -> Iterator[Problem]:
                 continue
             tier = skeleton.fabric.tiers[index]
             first, *others = sentences
-            more = f" So it is with {len(others)} more of its ports." if others else ""
+            more = f" The same applies to {len(others)} more of its ports." if others else ""
             yield Problem(
                 (*tier.path, "model"),
                 f"{tier.model.name} of {tier.role} cannot be written: {first}.{more}",

@@ -78,11 +78,11 @@ def power_not_checked(subject: Subject) -> Iterator[Problem]:
         group = spec.node_groups[index]
         yield Problem(
             (*group.path, "name"),
-            f"{count:,} {group.name} stand in no level called {RACK}: no rack's power counts them.",
-            f"Give them a level {RACK}, or stand them inside one.",
+            f"{count:,} {group.name} are in no level called {RACK}: no rack's sum counts them.",
+            f"Give them a level {RACK}, or place them `inside` a group with one.",
         )
     for fabric in spec.fabrics:
         for tier in fabric.tiers:
             if not tier.model.has_power:
                 message = f"{tier.role} of {fabric.name} has no power in the catalogue: no rack's power counts it."
-                yield Problem((*fabric.path, "name"), message, "Plan its power with whoever runs it.")
+                yield Problem((*fabric.path, "name"), message, "Plan its power with its operator.")

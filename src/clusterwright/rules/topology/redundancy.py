@@ -96,7 +96,7 @@ def single_failures(subject: Subject) -> Iterator[Problem]:
     for fabric in _planned_fabrics(subject):
         if fabric.fabric.accepts_single_failures is None:
             for path, message, hint in _cuts(_whole(fabric)):
-                alternative = f"Or say under `accepts_single_failures` of {fabric.fabric.name} why it may be so."
+                alternative = f"Or state the reason under `accepts_single_failures` of {fabric.fabric.name}."
                 yield Problem(path, message, f"{hint} {alternative}")
 
 
@@ -112,8 +112,8 @@ def single_failures_left(subject: Subject) -> Iterator[Problem]:
         causes = _causes(subject, fabric) if cuts else {}
         for tier, message, _ in cuts:
             hint = (
-                "Keep a second path in service, or drain the nodes behind it too: `up` refuses the change until"
-                " `--accept-refuted` takes it on."
+                "Keep a second path in service, or drain the nodes behind it too: `up` refuses the change"
+                " without `--accept-refuted`."
             )
             yield Problem((*causes[tier].path, "state"), message, hint)
 
@@ -190,7 +190,7 @@ def _cuts(ways: UpwardPaths) -> Iterator[tuple[Path, str, str]]:
         role, above = fabric.fabric.tiers[tier].role, fabric.fabric.tiers[upper.tier]
         yield (
             (*above.path, "role"),
-            f"When {upper.name} fails, {seat.name} and its nodes are cut off; so it is with {count:,} {role} switches.",
+            f"When {upper.name} fails, {seat.name} and its nodes are cut off; this affects {count:,} {role} switches.",
             f"Let each {role} have uplinks to two {above.role} switches.",
         )
     pair = parting(ways) if not reported else None

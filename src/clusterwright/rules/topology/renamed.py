@@ -19,9 +19,9 @@ def renamed_without_an_allocation(subject: Subject) -> Iterator[Problem]:
         former = f'{_kind(item)} "{item.was}"'
         yield Problem(
             item.path,
-            f"Nothing says which devices the {former} had: without an allocation file they are taken for "
-            "gone, what was put on them is removed, and those of the new name are made anew.",
-            "Put the former names back, write the file with `clusterwright allocate`, then rename.",
+            f"No allocation file records the devices of the {former}: they count as removed, their files are "
+            "deleted, and the devices of the new name are created.",
+            "Restore the former names, write the file with `clusterwright allocate`, then rename.",
         )
 
 

@@ -43,8 +43,8 @@ def impossible_place(subject: Subject) -> Iterator[Problem]:
                 hint = "Write the name that the inventory has, or remove it."
                 yield Problem((*row.path, "racks", index), f'The plan has no rack "{name}".', hint)
             elif name in first:
-                hint = "Keep it where it stands."
-                message = f"{name} stands in row {first[name]} already."
+                hint = "Keep one of the entries."
+                message = f"{name} is in row {first[name]} already."
                 yield Problem((*row.path, "racks", index), message, hint)
             first.setdefault(name, row.name)
 
@@ -80,9 +80,9 @@ def copper_too_long_on_the_floor(subject: Subject) -> Iterator[Problem]:
     for path, cable in longest.items():
         yield Problem(
             path,
-            f"The way from {cable.a.device} to {cable.b.device} needs {cable.length_m:g} m of direct-attach copper,"
+            f"The route from {cable.a.device} to {cable.b.device} needs {cable.length_m:g} m of direct-attach copper,"
             f" which reaches {reach_m(cable.speed_gbps):g} m at {cable.speed_gbps}G.",
-            "Use aoc, mmf or smf for the tier, or stand the racks closer together.",
+            "Use aoc, mmf or smf for the tier, or move the racks closer together.",
         )
 
 
@@ -229,8 +229,8 @@ def _described_twice(spec: ClusterSpec, lower: Tier, upper: Tier, *, key: str, u
         return
     yield Problem(
         (*down.path, key),
-        f"{upper.role} says {_plain(down_value)}{unit} of its cables from below, "
-        f"{lower.role} says {_plain(up_value)}{unit} of the same ones.",
+        f"{upper.role} states {_plain(down_value)}{unit} for its cables from below, "
+        f"{lower.role} states {_plain(up_value)}{unit} for the same cables.",
         f"The cable list follows {lower.role}: write {_plain(up_value)} here, or leave it out.",
     )
 

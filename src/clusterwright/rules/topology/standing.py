@@ -31,8 +31,8 @@ def has_gone(subject: Subject) -> Iterator[Problem]:
     others = len(comparison.gone) - 1
     message = f"The spec no longer has {name}"
     if others:
-        message += f", nor {others:,} others that stand in the file"
-    hint = "Run `clusterwright allocate`; or write under `renamed:` what is called otherwise now."
+        message += f", nor {others:,} others that are in the file"
+    hint = "Run `clusterwright allocate`; or list renamed items under `renamed:`."
     yield Problem((), f"{message}.", hint, position=Position(subject.spec.allocated.file, line, 3))
 
 
@@ -57,7 +57,7 @@ def _without(subject: Subject) -> str:
         return f"Without the file there is no plan: {error.findings[0].message}"
     if not (cables or addresses or numbers):
         return ""
-    return f"Without the file {cables:,} cables, {addresses:,} addresses and {numbers:,} numbers of what stands move."
+    return f"Without the file {cables:,} cables, {addresses:,} addresses and {numbers:,} numbers in use move."
 
 
 @rule("CW265", Severity.WARNING)
@@ -109,7 +109,7 @@ def left_out_in_vain(subject: Subject) -> Iterator[Problem]:
         names = _place_names(subject, group)
         for index, name in enumerate(group.left_out):
             if name not in names:
-                message = f'"{name}" is no place of {group.name}.'
+                message = f'"{name}" is not a group or node of {group.name}.'
                 hint = "Write a name that the inventory has, such as those of the racks before and after."
                 yield Problem((*group.path, "left_out", index), message, hint)
 

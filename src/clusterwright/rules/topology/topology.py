@@ -30,12 +30,12 @@ def loose_uplinks(subject: Subject) -> Iterator[Problem]:
                 yield Problem(
                     tier.up.path,
                     f"{loose[depth]} {tier.role} switches have {tier.up.links} uplinks each, and {_missing(above)}",
-                    f"Add a tier that stands around each {tier.per}, such as `per: cluster`, or remove `up`.",
+                    f"Add a tier above each {tier.per}, such as `per: cluster`, or remove `up`.",
                 )
             elif above and tier.up is None:
                 yield Problem(
                     tier.path,
-                    f"Tier {tier.role} has no `up`, though {above[0].role} lies above it.",
+                    f"Tier {tier.role} has no `up`, though {above[0].role} is above it.",
                     f"Add `up: {{links: ..., speed_gbps: ...}}`: what each {tier.role} sends to {above[0].role}.",
                 )
 
@@ -46,7 +46,7 @@ def _missing(above: Sequence[Tier]) -> str:
         return "no tier above them."
     roles = " or ".join(upper.role for upper in above)
     levels = " or ".join(dict.fromkeys(upper.per for upper in above))
-    return f"no {roles} lies around them: it stands in each {levels}."
+    return f"no {roles} serves them: it is placed in each {levels}."
 
 
 @rule("CW206", Severity.ERROR, leaves_no_plan=True)
@@ -59,7 +59,7 @@ def unattached_nodes(subject: Subject) -> Iterator[Problem]:
         for attach in named:
             yield Problem(
                 (*attach.path, "nodes"),
-                f"No switch of {fabric.name} lies around {attach.nodes}: its tiers stand in each {places}.",
+                f"No tier of {fabric.name} serves {attach.nodes}: its switches are placed in each {places}.",
                 f"Give these nodes the level {places}, or the fabric a tier with `per: cluster`.",
             )
         served = {attach.nodes for attach in named}
@@ -67,8 +67,8 @@ def unattached_nodes(subject: Subject) -> Iterator[Problem]:
         if others:
             yield Problem(
                 fabric.attach[0].path,
-                f"No switch of {fabric.name} lies around {and_more(others, 5)}: its tiers stand in each {places}.",
-                f"Give what stands there the level {places}, or the fabric a tier with `per: cluster`.",
+                f"No tier of {fabric.name} serves {and_more(others, 5)}: its switches are placed in each {places}.",
+                f"Give these devices the level {places}, or the fabric a tier with `per: cluster`.",
             )
 
 
@@ -130,8 +130,8 @@ def tiers_out_of_order(subject: Subject) -> Iterator[Problem]:
                 reported.add(tier.path)
                 yield Problem(
                     (*tier.path, "per"),
-                    f"Tier {tier.role} stands in each {tier.per}, "
-                    f"above {below.role}, which stands in each {below.per}.",
+                    f"Tier {tier.role} is placed in each {tier.per}, "
+                    f"above {below.role}, which is placed in each {below.per}.",
                     f"The levels of {group.name} are, from the smallest: {', '.join(levels)}.",
                 )
 
@@ -167,7 +167,7 @@ def planes_without_source(subject: Subject) -> Iterator[Problem]:
                     hint = (
                         "Use `join: all`, or nodes each of whose GPUs has several NICs, and planes in each tier below."
                     )
-                    yield Problem(path, f"{reason}: its ports tell no planes apart.", hint)
+                    yield Problem(path, f"{reason}: its ports do not distinguish planes.", hint)
             has_rails = all(join == "rail" for join in joins_below) and not fabric.attach[0].is_management
             if tier.join == "rail" and not has_rails:
                 hint = "Use `join: all`, or `join: rail` below it too."

@@ -84,8 +84,8 @@ def slower_uplinks(subject: Subject) -> Iterator[Problem]:
             if tier.up is None or tier.up.speed_gbps >= fastest:
                 continue
             message = (
-                f"Uplinks of {tier.role} run at {tier.up.speed_gbps}G, and adapters at {fastest}G. No text of"
-                " this fabric says so, and its bandwidth would be proven from numbers of links."
+                f"Uplinks of {tier.role} run at {tier.up.speed_gbps}G, and adapters at {fastest}G. Rendered"
+                " files state no link speeds, so `verify` would prove bandwidth from the number of links alone."
             )
             hint = f"Give {tier.role} uplinks of {fastest}G or more."
             yield Problem((*tier.up.path, "speed_gbps"), message, hint)
@@ -107,8 +107,8 @@ def uneven_promise(subject: Subject) -> Iterator[Problem]:
                 reported.add(depth)
                 yield Problem(
                     (*tier.up.path, "links"),
-                    f"Between {unit.name} and others {links:,} uplinks of {tier.role} meet a partner, and {wanted:,}"
-                    f" adapters are promised {share:.2%} of their bandwidth: they do not spread evenly.",
+                    f"Between {unit.name} and the others only {links:,} uplinks of {tier.role} pair up, and {wanted:,}"
+                    f" adapters need {share:.2%} of their bandwidth: the uplinks do not spread evenly.",
                     "Make each unit's uplinks a multiple of the switches above, or add a `tolerance` to the promise.",
                 )
 

@@ -27,7 +27,7 @@ def adaptive_routing_is_possible(subject: Subject) -> Iterator[Problem]:
             hint = "Remove `balancing`."
             if fabric.technology == "infiniband":
                 hint = "Write `adaptive_routing: true` under `subnet_manager`."
-            yield _refused(fabric, f"{fabric.name} is no RoCE fabric, whose packets alone switches move", hint)
+            yield _refused(fabric, f"{fabric.name} is not a RoCE fabric, and switches reroute RoCE packets alone", hint)
         elif not lossless_numbers(fabric):
             message = f"{fabric.name} has no lossless class, and packets that are lost are sought in any order"
             yield _refused(fabric, message, "Give the class of RoCE a `priority`.")
@@ -38,7 +38,7 @@ def adaptive_routing_is_possible(subject: Subject) -> Iterator[Problem]:
 
 def _without_flowlets(fabric: Fabric) -> Iterator[Problem]:
     if fabric.technology == "infiniband":
-        yield _refused(fabric, f"{fabric.name} is InfiniBand, which has no flowlets", "Take `balancing` away.")
+        yield _refused(fabric, f"{fabric.name} is InfiniBand, which has no flowlets", "Remove `balancing`.")
         return
     for tier in fabric.tiers:
         if tier.model.network_os == EXTERNAL:

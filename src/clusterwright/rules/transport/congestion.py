@@ -123,6 +123,6 @@ def queues_without_words(subject: Subject) -> Iterator[Problem]:
                 chip, hint = tier.model.asic, f"Take a model with one of {chips}."
             yield Problem(
                 (*tier.path, "model"),
-                f"{tier.model.name} has {chip}, and no source tells how {system.title} names the queues of classes.",
+                f"{tier.model.name} has {chip}, and no source documents the queue command of {system.title} there.",
                 hint,
             )

@@ -114,7 +114,7 @@ def misread_value(subject: Subject) -> Iterator[Problem]:
         for name, value in nccl.variables.items():
             wrong = _misread(value) if name.startswith("NCCL_") else None
             if wrong:
-                message = f"{name} {wrong}, and NCCL takes the line as it stands."
+                message = f"{name} {wrong}, and NCCL reads the line literally."
                 yield Problem((*nccl.path, "variables", name), message, "Write the bare value.")
 
 
@@ -139,7 +139,7 @@ def variable_by_hand(subject: Subject) -> Iterator[Problem]:
                 continue
             yield Problem(
                 (*nccl.path, "variables", name),
-                f"{name} is derived from {DERIVED_VARIABLES[name]}; the hand-written value would win.",
+                f"{name} is derived from {DERIVED_VARIABLES[name]}; the value set by hand would override it.",
                 "Remove it.",
                 key=True,
             )

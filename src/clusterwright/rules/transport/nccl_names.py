@@ -47,7 +47,7 @@ def unknown_release(subject: Subject) -> Iterator[Problem]:
                 continue
             name = "NCCL" if library == "nccl" else "PyTorch"
             versions = ", ".join(known_versions(library))
-            message = f"The variables of {name} {minor_of(version)} are not known; those of {versions} are."
+            message = f"The variables of {name} {minor_of(version)} are not known; there are tables of {versions}."
             yield Problem((*nccl.path, key), message, "Name one of these, or add a table.")
 
 
@@ -63,7 +63,7 @@ def too_old(subject: Subject) -> Iterator[Problem]:
             path, is_key = (*nccl.path, need.key), need.key != "version"
             if version is None:
                 message = f"{need.variable} is PyTorch's, and the profile names no PyTorch."
-                yield Problem(path, message, "Say which with `pytorch`.", key=True)
+                yield Problem(path, message, "Name the release under `pytorch`.", key=True)
                 continue
             names = known_names(need.library, version)
             if names is not None and need.variable not in names:
@@ -208,7 +208,7 @@ def idle_row(subject: Subject) -> Iterator[Problem]:
                 continue
             for number, earlier in enumerate(rows[:index], 1):
                 if _covers(earlier, row):
-                    message = f"This row never applies: row {number} fits everything that it fits."
+                    message = f"This row never applies: row {number} matches everything that it matches."
                     yield Problem(row.path, message, f"Put it before row {number}, or remove it.")
                     break
 
@@ -248,9 +248,9 @@ def broken_tuner(subject: Subject) -> Iterator[Problem]:
         if nccl.tuner is None or version >= _MENDED:
             continue
         if version < _READS_TABLE and version != _READS_TABLE[:2]:  # a minor release stands for its last patch
-            does = "reads no table: these rows do nothing"
+            does = "reads no table: these rows have no effect"
         else:
-            does = "ends each job at the first collective that a row fits (SIGSEGV)"
+            does = "crashes each job at the first collective that matches a row (SIGSEGV)"
         message = f"The example tuner of NCCL {nccl.version} {does}."
         hint = "Name NCCL 2.30 or later, or build the plugin with its fix."
         yield Problem(nccl.tuner.path, message, hint, key=True)

@@ -35,7 +35,7 @@ def _undecided(spec: ClusterSpec, nccl: NcclProfile, fabric: Fabric) -> Iterator
         if len(partitions) > 1:
             message = f"{nodes} is a full member of {' and '.join(partitions)} on {fabric.name}: NCCL uses one of them."
             yield Problem(
-                (*nccl.path, "fabric"), message, f"Say which with `partition`, as `partition: {partitions[0]}`."
+                (*nccl.path, "fabric"), message, f"Name it under `partition`, such as `partition: {partitions[0]}`."
             )
             return
 

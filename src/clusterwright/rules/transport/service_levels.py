@@ -45,7 +45,7 @@ def levels(subject: Subject) -> Iterator[Problem]:
                 yield Problem((*item.path, "service_level"), message, f"Choose another level for {item.name}.")
             owner.setdefault(item.service_level, item.name)
         if MANAGEMENT_LEVEL not in owner:
-            message = f"No class of {fabric.name} takes service level 0."
+            message = f"No class of {fabric.name} has service level 0."
             yield Problem((*fabric.path, "classes"), message, "Give one class `service_level: 0`.")
 
 
@@ -121,9 +121,9 @@ def nccl_features(subject: Subject) -> Iterator[Problem]:
         for name, value in nccl.variables.items():
             path = (*nccl.path, "variables", name)
             if _enables_collnet(name, value) and not manager.sharp:
-                yield Problem(path, f"{fabric.name} has no SHARP, which {name}={value} asks for.", "Remove it.")
+                yield Problem(path, f"{fabric.name} has no SHARP, which {name}={value} requires.", "Remove it.")
             if name == "NCCL_IB_ADAPTIVE_ROUTING" and value != "0" and not manager.adaptive_routing:
-                yield Problem(path, f"{fabric.name} has no adaptive routing, which {name} asks for.", "Remove it.")
+                yield Problem(path, f"{fabric.name} has no adaptive routing, which {name} requires.", "Remove it.")
 
 
 def _enables_collnet(name: str, value: str) -> bool:

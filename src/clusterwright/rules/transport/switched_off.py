@@ -16,7 +16,7 @@ def rdma_switched_off(subject: Subject) -> Iterator[Problem]:
     for nccl in subject.spec.nccl_profiles:
         for switch in switched_off(nccl.variables):
             if switch.stops == RDMA:
-                message = f"{switch.name}={nccl.variables[switch.name]} {switch.effect}, and {nccl.fabric} idles."
+                message = f"{switch.name}={nccl.variables[switch.name]} {switch.effect}, and {nccl.fabric} stays idle."
                 yield Problem((*nccl.path, "variables", switch.name), message, "Remove it.", key=True)
 
 

@@ -215,8 +215,8 @@ def _overpromised(subject: Subject, longest: Callable[[], Mapping[tuple[str, int
             if buffer is None:
                 yield Problem(
                     (*tier.path, "model"),
-                    f"The catalogue does not say how large the packet buffer of {tier.model.name} is, so nothing can be"
-                    f" promised to the lossless class of {fabric.name} on {tier.role}.",
+                    f"The catalogue does not say how large the packet buffer of {tier.model.name} is, so no headroom"
+                    f" is known for the lossless class of {fabric.name} on {tier.role}.",
                     "Add `buffer:` with its source to the model.",
                 )
                 continue
@@ -228,7 +228,7 @@ def _overpromised(subject: Subject, longest: Callable[[], Mapping[tuple[str, int
                 ratio = wanted / buffer.pool_cells
                 yield Problem(
                     (*tier.path, "model"),
-                    f"{tier.role} promises {wanted:,} cells of headroom on {ports} ports, {ratio:.2f} of the"
+                    f"{tier.role} needs {wanted:,} cells of headroom on {ports} ports, {ratio:.2f} of the"
                     f" {buffer.pool_cells:,} that a pool of {tier.model.name} has: too little is left to share.",
                     "Use fewer or slower ports, shorter cables or fewer lossless classes, or another model.",
                 )
@@ -272,8 +272,8 @@ def hash_of_its_own(subject: Subject) -> Iterator[Problem]:
         for tier in tiers:
             if tier.function is None and tier.tier.role in beside and tier.tier.model.network_os != EXTERNAL:
                 role = tier.tier.role
-                message = f"{role} cannot choose among equal paths otherwise than the tiers beside it: {tier.reason}."
-                hint = "Take a model whose system takes other seeds, or plan fewer tiers."
+                message = f"{role} has no ECMP hash that differs from those of the other tiers: {tier.reason}."
+                hint = "Use a model whose system has other hash seeds, or plan fewer tiers."
                 if tier.tier.model.asic is None:
                     hint = f"Name the chip of {tier.tier.model.name} by `asic` in its hardware file."
                 yield Problem((*tier.tier.path, "model"), message, hint)

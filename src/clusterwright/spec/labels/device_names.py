@@ -56,7 +56,7 @@ def read_device_names(file: FilePath) -> tuple[DeviceNames, tuple[Finding, ...]]
             rows.problem(row.line, row.column, f'"{row.text}" is no host name.', f"Write {NAME_RULE}.")
         elif row.device in by_planned:
             message = f"{row.device} has a name already, on line {by_planned[row.device].line}."
-            rows.problem(row.line, 1, message, "Keep the line that is true.")
+            rows.problem(row.line, 1, message, "Keep the correct line.")
         elif row.text in line_of:
             message = f'"{row.text}" is the name of another device already, on line {line_of[row.text]}.'
             rows.problem(row.line, row.column, message, "Give each device a name of its own.")

@@ -62,7 +62,7 @@ def read_given_addresses(file: FilePath) -> tuple[AddressList | None, tuple[Find
             labels.problem(row.line, label.column, message, "Look at both machines again.")
         elif same_end is not None:
             message = f"{row.device} {row.port} has an address already, on line {same_end.line}."
-            labels.problem(row.line, 1, message, "Keep the line that is true.")
+            labels.problem(row.line, 1, message, "Keep the correct line.")
         else:
             rows.append(row)
             by_address[row.address.ip] = by_end[row.device, row.port] = row

@@ -60,10 +60,10 @@ def read_macs(file: FilePath) -> tuple[MacFile, tuple[Finding, ...]]:
             labels.problem(row.line, 1, message, hint)
         elif mac in rows:
             message = f"line {rows[mac].line} has this address already."
-            labels.problem(row.line, 1, message, "Look at both labels again.")
+            labels.problem(row.line, 1, message, "Check both labels.")
         elif (first := ends.setdefault((row.device, row.port), row.line)) != row.line:
             message = f"{row.device} {row.port} has an address already, on line {first}."
-            labels.problem(row.line, 1, message, "Keep the line that is true.")
+            labels.problem(row.line, 1, message, "Keep the correct line.")
         else:
             rows[mac] = NotedMac(device=row.device, port=row.port, mac=mac, line=row.line)
     return MacFile(str(file), tuple(rows.values())), tuple(labels.findings)
