@@ -264,7 +264,7 @@ def _units(fabric: FabricSkeleton, taps: Sequence[tuple[int, int]], depth: int) 
 def _unit(fabric: FabricSkeleton, members: Sequence[int], up: Uplinks, adapters: int) -> _Unit:
     name = fabric.seats[members[0]].name
     if len(members) > 1:
-        name += " with those beside it"
+        name += " with its neighbours"
     return _Unit(name=name, members=tuple(members), uplinks=up.links * len(members), adapters=adapters)
 
 
