@@ -46,12 +46,12 @@ def test_the_file_is_written_once_and_read_by_diff_in_every_revision(
     assert call("lint", path) == 1
     assert "CW264" in capsys.readouterr().out
     assert call("diff", "--no-config", "HEAD:cluster.yaml", path) == 1
-    assert capsys.readouterr().out.splitlines()[2] == "what stands: no cable, address or number of it moves"
+    assert capsys.readouterr().out.splitlines()[2] == "existing devices: no cable, address or number moves"
     assert call("allocate", path) == 0
     assert "+3 devices" in capsys.readouterr().err  # two servers, and the switch of their rack
     subprocess.run([*git, "commit", "-qam", "grown"], check=True)
     assert call("diff", "--no-config", "HEAD~1:cluster.yaml", "HEAD:cluster.yaml") == 1
-    assert capsys.readouterr().out.splitlines()[2] == "what stands: no cable, address or number of it moves"
+    assert capsys.readouterr().out.splitlines()[2] == "existing devices: no cable, address or number moves"
     assert call("lint", ".") == 0
 
 

@@ -67,7 +67,7 @@ def test_who_fixes_is_told_what_opens(tmp_path: Path) -> None:
     assert shown.stdout.count("\n+  - {name: ") == 12
     done = command("lint", "--fix", "lab.yaml", cwd=tmp_path)
     for stderr in (shown.stderr, done.stderr):
-        assert "lab.yaml: 12 flows open what was closed. Review each, and name who answers for it (owner):" in stderr
+        assert "lab.yaml: 12 flows open what was closed. Review each, and name its owner (owner):" in stderr
         assert "  {name: compute-storage-tcp-2049, from: compute, to: storage, protocol: tcp, ports: [2049]," in stderr
     assert "CW523: Flow compute-storage-tcp-2049 has no owner." in done.stdout
 

@@ -159,7 +159,7 @@ def test_eos_is_compared_by_section_and_adopted_as_lines(
         "   mtu 1500",
     ]
     missing = "# ctsw-p00-00 mnt/flash/startup-config: no ip routing vrf MGMT is planned and does not run"
-    assert f"{missing}: no line of the spec" in adopted
+    assert f"{missing}: the spec cannot remove it" in adopted
 
 
 def test_what_was_adopted_is_planned_from_then_on(

@@ -235,7 +235,7 @@ def test_outside_a_window_nothing_starts_and_a_preview_that_lies_is_refused(site
         assert signed.returncode == 0, signed.stderr
     words = ("up", "cluster.yaml", *LAYERS, "--reason", "deeper", "--yes", "--approved")
     lie = run(site, *words, "lie.json")
-    assert (lie.returncode, "reads otherwise" in lie.stderr) == (2, True), lie.stderr
+    assert (lie.returncode, "the signed preview differs" in lie.stderr) == (2, True), lie.stderr
     closed = run(site, *words, "change.json")
     assert (closed.returncode, "opens Mon 2026-11-30 08:00 Europe/Berlin" in closed.stderr) == (2, True), closed.stderr
     assert not any(entry["reason"] == "deeper" for entry in record(site) if entry["event"] == "started")

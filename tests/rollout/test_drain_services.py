@@ -34,9 +34,9 @@ ALONE = "fabrics:\n  - name: backend\n    subnet_manager: {count: 1}\n"
 @pytest.mark.parametrize(
     ("device", "state", "more", "says"),
     [
-        (FIRST, "drained", "", ["(opensm): it goes on while it is up. Before you turn it off, stop its opensm"]),
+        (FIRST, "drained", "", ["(opensm): it runs while the host is up. Before you turn it off, stop its opensm"]),
         (SECOND, "drained", "", [f"(opensm): while it is off, {FIRST} goes on alone"]),
-        (FIRST, "drained", ALONE, ["no other host stands in. While it is off, nothing sweeps the fabric"]),
+        (FIRST, "drained", ALONE, ["no other host takes over. While it is off, nothing sweeps the fabric"]),
         (
             FIRST,
             "out-of-service",
@@ -52,7 +52,7 @@ ALONE = "fabrics:\n  - name: backend\n    subnet_manager: {count: 1}\n"
             "",
             [
                 "boot server (Kea, TFTP, HTTP): while it is off, svc-v00n1 serves alone",
-                "scheduler of compute (slurmctld): it goes on while it is up, and no other host stands in",
+                "scheduler of compute (slurmctld): it runs while the host is up, and no other host takes over",
             ],
         ),
         (
@@ -65,7 +65,7 @@ ALONE = "fabrics:\n  - name: backend\n    subnet_manager: {count: 1}\n"
                 "svc-v00n1 is to carry the scheduler of compute (slurmctld): it starts",
             ],
         ),
-        ("fb-s02n0", "drained", "", ["file system home (/home): it goes on while it is up"]),
+        ("fb-s02n0", "drained", "", ["file system home (/home): it runs while the host is up"]),
         ("gpu-s00r00n1", "drained", "", []),
     ],
 )
@@ -83,7 +83,7 @@ def test_a_drain_of_a_machine_of_services_alone_is_refused_and_names_them(tmp_pa
     spec = (tmp_path / "cluster.yaml").read_bytes()
     refused = command("drain", "cluster.yaml", "svc-v00n0", "--because", "a fan", "--yes", cwd=tmp_path)
     assert (refused.returncode, "nothing would be drained" in refused.stderr) == (2, True), refused.stderr
-    assert "svc-v00n0 carries the scheduler of compute (slurmctld): it goes on while it is up" in refused.stderr
+    assert "svc-v00n0 carries the scheduler of compute (slurmctld): it runs while the host is up" in refused.stderr
     assert "svc-v00n0 carries the boot server (Kea, TFTP, HTTP): while it is off, svc-v00n1" in refused.stderr
     assert (tmp_path / "cluster.yaml").read_bytes() == spec
 

@@ -180,5 +180,5 @@ def test_a_job_on_a_node_whose_interface_is_set_up_anew_is_named() -> None:
 
     (impact,) = disturbance((plan, plan), (), effects, jobs=(job,), notes=(), first=1).jobs
 
-    words = "1 of 2 nodes lose connections: interfaces are set up anew (gpu-p00r00n0)"
+    words = "1 of 2 nodes lose connections: interfaces are configured again (gpu-p00r00n0)"
     assert list(job_phrases(impact)) == [words]

@@ -178,7 +178,7 @@ def test_a_device_that_never_takes_its_tree_stops_the_rollout_before_its_last_st
     result, _ = execute(tmp_path, engine := Recorder(refuse=frozenset({"r1n0"})), budget=1)
 
     assert result.end is UpdateEnd.STOPPED
-    assert result.text.startswith("did not take what they are to have: r1n0.")
+    assert result.text.startswith("deployment failed on r1n0.")
     assert engine.runs[-1] == ("c-pod0", ("r1",)), "nothing is written without a gate behind it"
     left = ledger.load(tmp_path)
     assert left is not None

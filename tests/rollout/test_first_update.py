@@ -70,7 +70,7 @@ def holding(site: Path) -> set[str]:
 def test_dead_devices_stop_no_bring_up_and_are_owed_until_they_are_out_of_service(site: Path) -> None:
     first = up(site)
     assert first.returncode == 3, first.stderr
-    assert "did not take what they are to have: atsw-01, gpu-p00r00n0." in first.stderr
+    assert "deployment failed on atsw-01, gpu-p00r00n0." in first.stderr
     assert {"gpu-p00r00n1", "gpu-p01r00n0", "svc-v00n0", "ssw-00", "rtsw-p00r00"} <= holding(site)
     assert 'clusterwright_rollout_stopped{cluster="lab-roce"} 1' in (site / "up/metrics/rollout.prom").read_text()
     lines = first.stdout.splitlines()
@@ -103,6 +103,6 @@ def test_more_dead_devices_than_the_budget_start_no_other_stack(tmp_path: Path) 
         (tmp_path / "up/flash" / name).touch()
     stopped = up(tmp_path)
     assert stopped.returncode == 3, stopped.stderr
-    assert "lab-roce-upper failed; did not take what they are to have: atsw-01, ssw-01" in stopped.stderr
+    assert "lab-roce-upper failed; deployment failed on atsw-01, ssw-01" in stopped.stderr
     assert {"ssw-00", "atsw-00"} <= holding(tmp_path), "a stack is tried to its end"
     assert not any(name.startswith("gpu-") for name in holding(tmp_path))

@@ -52,5 +52,5 @@ def test_a_directory_answers_nothing_and_without_waves_nothing_is_asked(tmp_path
 
     assert nobody.questions == ()
     assert [each.gate for each in nobody.left_out] == list(GATES)
-    assert {each.why for each in nobody.left_out} == {"a directory stands for the devices, so that none can be asked"}
+    assert {each.why for each in nobody.left_out} == {"the target is a directory, so no device can be queried"}
     assert device_gates(plan, None, {}, rollout=quiet, root=tmp_path, skipped={}) == Gates((), {})

@@ -110,7 +110,7 @@ def test_the_record_says_what_a_device_was_given_and_held(site: Site) -> None:
     file = site.folder / "up/flash" / NODE / "etc/sysctl.d/90-clusterwright.conf"
     assert hashlib.sha256(file.read_bytes()).hexdigest() == now["etc/sysctl.d/90-clusterwright.conf"]
     before = command(*show, "--at", "2001-01-01", cwd=site.folder)
-    assert "not known, or nothing" in before.stdout
+    assert "not known, or it had none" in before.stdout
     assert command("audit", "show", "up", "--at", "2001-01-01", cwd=site.folder).returncode == 2
     assert command("audit", "show", "up", "--device", "gpu-p09r00n0", cwd=site.folder).returncode == 2
     listed = json.loads(command("audit", "show", "up", "--format", "json", cwd=site.folder).stdout)["rollouts"]

@@ -180,7 +180,7 @@ def test_a_switch_that_nobody_can_be_asked_about_is_told(plan: Plan) -> None:
     said = gate.after(wave, {RACK_SWITCH: "x"}, gate.before(wave))
 
     assert (said.asked, said.wrong) == (0, {})
-    assert said.notes == (f"{RACK_SWITCH}: no device can be asked for its BGP sessions",)
+    assert said.notes == (f"{RACK_SWITCH}: no device can be queried for its BGP sessions",)
 
 
 FBOSS_ANSWER = {
@@ -204,11 +204,11 @@ FBOSS_ANSWER = {
         ("eos", {}, {}),
         ("eos", Unreachable("no answer from 10.0.0.1:443: timed out"), "no answer from 10.0.0.1:443: timed out"),
         ("sonic", CommandResult(1, "", "vtysh: container bgp is not running"), "vtysh: container bgp is not running"),
-        ("sonic", CommandResult(0, "%", ""), "what it says of BGP cannot be read (JSONDecodeError"),
+        ("sonic", CommandResult(0, "%", ""), "its BGP answer cannot be read (JSONDecodeError"),
         (
             "fboss",
             CommandResult(0, '{"h": {"sessions": [{"peer_addr": 7}]}}', ""),
-            "what it says of BGP cannot be read (TypeErr",
+            "its BGP answer cannot be read (TypeErr",
         ),
     ],
 )

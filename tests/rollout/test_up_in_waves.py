@@ -95,7 +95,7 @@ def test_a_rollout_from_its_approval_to_its_record(site: Site, tmp_path: Path) -
     site.set_backlog(270000)
     other = site.run("up", "--approved", str(approval))
     assert other.returncode == 2
-    assert "the spec asks for something else than what was approved, on gpu-p00r00n0" in other.stderr
+    assert "the spec differs from the approved preview, on gpu-p00r00n0" in other.stderr
     assert site.backlogs() == in_racks(250000, 250000)
 
     # The canary goes first; the rollout waits after it, and goes on where it was.

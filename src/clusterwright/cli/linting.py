@@ -56,7 +56,7 @@ def amend(content: bytes, file: str, day: date) -> bytes:
     added_flows = [finding for finding in resolved if finding.amendment is Amendment.ADD_FLOW]
     if added_flows:
         flows = "1 flow opens" if len(added_flows) == 1 else f"{len(added_flows)} flows open"
-        click.echo(f"{file}: {flows} what was closed. Review each, and name who answers for it (owner):", err=True)
+        click.echo(f"{file}: {flows} what was closed. Review each, and name its owner (owner):", err=True)
     for finding in added_flows:
         click.echo(f"  {visible(flow_text(flow_of(finding)))}", err=True)
     return after

@@ -226,7 +226,7 @@ def _tell(differences: Sequence[ObservedDifference], cluster: str, fabric: str, 
     elif form == "csv":
         click.echo(render_csv(differences), nl=False)
     elif form == LABELS:
-        raise ClusterwrightError("--format labels is for --ibnetdiscover: LLDP knows no GUIDs.")
+        raise ClusterwrightError("--format labels is for --ibnetdiscover: LLDP reports no GUIDs.")
     else:
         click.echo(render_text(differences), nl=False)
     return _EXIT_DIFFERENCES if differences else 0

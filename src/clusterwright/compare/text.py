@@ -48,9 +48,9 @@ def standing_lines(changes: PlanChanges, *, as_laid: bool = False) -> Iterator[s
     if as_laid:
         yield f"as laid: {cables:,} cables stay where they are, which the plan had elsewhere; {rest}"
     elif not (cables or changes.addresses or numbers):
-        yield "what stands: no cable, address or number of it moves"
+        yield "existing devices: no cable, address or number moves"
     else:
-        yield f"what stands: {cables:,} cables move, {rest}"
+        yield f"existing devices: {cables:,} cables move, {rest}"
     verb, more = ("planned ", "") if as_laid else ("move ", " moves")
     for fabric in changes.cables:
         for move in fabric.moved[:EXAMPLES]:

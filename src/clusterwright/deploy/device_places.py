@@ -28,7 +28,7 @@ def home_of(root: Path, device: str) -> Path:
         raise RefusedPath(f"{device!r}: not the name of a device")
     home = root / device
     if os.path.islink(home):
-        raise RefusedPath(f"{home}: a symbolic link stands where the device's folder should be")
+        raise RefusedPath(f"{home}: a symbolic link is in place of the device's folder")
     return home
 
 
@@ -42,7 +42,7 @@ class DevicePaths:
         self._home = str(home)
         for folder in (self._home, *(f"{home}/{name}" for name in _OWN_FOLDERS)):
             if os.path.islink(folder):
-                raise RefusedPath(f"{folder}: a symbolic link stands where a folder of the device should be")
+                raise RefusedPath(f"{folder}: a symbolic link is in place of a folder of the device")
         self._real = os.path.realpath(home)
         self._safe_folders: set[str] = set()
 

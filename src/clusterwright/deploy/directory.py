@@ -186,7 +186,7 @@ class DirectoryTarget:
             return Outcome(
                 status=Status.UNKNOWN,
                 changed=changed,
-                message="what was read back is not what was written",
+                message="the file differs after it was written",
                 digest=held.digest,
             )
         return Outcome(Status.APPLIED if changed else Status.UNCHANGED, changed, digest=held.digest)

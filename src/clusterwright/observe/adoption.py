@@ -13,8 +13,8 @@ from clusterwright.plan.model import Plan
 from clusterwright.switches.eos.reader.sections import PATH as STARTUP
 
 _REASON = "found running; say why, and who decided"
-_NO_LESS = "no line of the spec takes it away on one device; change what it comes from, or revert"
-_PINNED = "to adopt it would pin the whole list of this device; change what it comes from, or revert"
+_NO_LESS = "the spec cannot remove it from one device; change its source, or revert"
+_PINNED = "to adopt it would pin the whole list of this device; change its source, or revert"
 _HELD = "it holds a secret: name it in the spec, as `clusterwright explain secrets` says, or revert"
 _FILTER = "packet filters follow from zones and flows alone: declare the flow there, or revert"
 
@@ -81,7 +81,7 @@ def _refusal(drift: Drift) -> str:
         return ""
     if drift.file in {"etc/nccl.conf", "etc/nccl/nccl.conf"} and not is_missing:
         return ""
-    return "no key of the spec says it for one device; revert"
+    return "no key of the spec sets it for one device; revert"
 
 
 def _setting_of(plan: Plan, drift: Drift) -> tuple[str, str]:

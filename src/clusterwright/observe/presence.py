@@ -46,7 +46,7 @@ def _unplanned_guid(subnet: DiscoveredSubnet, relocation: Relocation, site: Expe
     if site.scanned:
         message = (
             f"{stranger} is cabled as {place}, whose label was scanned as {format_guid(site.guid)}:"
-            " another device stands there, or the label was read wrong; look at it before the spec changes"
+            " another device is there, or the label was misread; check it before you change the spec"
         )
     else:
         message = f"{stranger} is cabled as {place}: give {place} the GUID {guid} in the spec"
@@ -73,13 +73,13 @@ def _moved_unit(
         return ObservedDifference(
             DifferenceKind.EXCHANGED_DEVICES,
             site.place(),
-            f"{moved_name} stands in the place of {planned_name}, with its cables",
+            f"{moved_name} is in the place of {planned_name}, with its cables",
         )
     return ObservedDifference(
         DifferenceKind.DISPLACED_DEVICE,
         site.place(),
         f"{moved_name} answers in the place of {planned_name}, and no device answers as {planned_name}:"
-        " it stands there, or both have the same GUID",
+        " it was installed there, or both have the same GUID",
     )
 
 

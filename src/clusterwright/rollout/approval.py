@@ -144,7 +144,7 @@ def missing_approvals(
         signers = frozenset(approved.signers(eligible, at)) if approved is not None else frozenset[str]()
         if policy.approvers and len(signers) < policy.approvals:
             names = and_more([approver.name for approver in eligible], 5) or "no one else"
-            return f"{len(signers)} of {policy.approvals} approvals are there; who may give one: {names}"
+            return f"{len(signers)} of {policy.approvals} valid approvals; approvers: {names}"
     return ""
 
 
@@ -158,8 +158,7 @@ def require_approved(approved: Approved, prepared: Prepared, store: Store) -> No
     if prepared.digest != approved.manifest:
         differ = _different(approved, prepared, store)
         raise NotApprovedError(
-            f"the spec asks for something else than what was approved, on {differ}. Preview it again; nothing was "
-            "touched."
+            f"the spec differs from the approved preview, on {differ}. Preview it again; nothing was touched."
         )
     if prepared.base != approved.base:
         raise NotApprovedError(

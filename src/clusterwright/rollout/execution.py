@@ -295,8 +295,8 @@ class Execution:
 
 def _without_tree(names: Sequence[str]) -> str:
     return (
-        f"did not take what they are to have: {and_more(names, 10)}. One that is dead stops nothing while an exception "
-        "of the spec says `state: out-of-service`"
+        f"deployment failed on {and_more(names, 10)}. To continue without an unreachable device, add an exception with "
+        "`state: out-of-service` to the spec"
     )
 
 

@@ -77,8 +77,8 @@ def load(root: Path) -> UnderWay | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ClusterwrightError(
-            f"{path}: cannot be read ({error}). It only says where a rollout stopped: remove it, and `up` plans its "
-            "waves anew from what devices hold."
+            f"{path}: cannot be read ({error}). It only records where a rollout stopped: remove it, and `up` plans "
+            "its waves again from the files on devices."
         ) from None
 
 

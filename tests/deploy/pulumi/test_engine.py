@@ -220,7 +220,7 @@ def test_a_refresh_finds_what_was_changed_by_hand_and_the_next_update_mends_it(d
 
     assert counts(preview.stdout) == {"to update": 1, "unchanged": 7}
     for shown in (refresh.stdout, preview.stdout):
-        assert "gpu-p00r00n1: what it holds differs from what it was given" in shown
+        assert "gpu-p00r00n1: its files differ from those deployed" in shown
         assert "-# changed by hand" in shown
         assert f"~ {other.partition('/')[2]} (mode 0666 -> 0" in shown
     site.up()

@@ -85,7 +85,7 @@ def test_no_room_for_the_state(disk: Path, tmp_path: Path) -> None:
     before = deployed(site, "state")
 
     site.leave(8)
-    require_told(site.up(260000), "the disk on which the state is kept is full")
+    require_told(site.up(260000), "the disk of the state is full")
     between = site.held()
 
     site.make_room()

@@ -105,7 +105,7 @@ def test_a_device_that_cannot_be_compared_is_neither_well_nor_different(site: Si
     watched = site.run("refresh")
 
     assert watched.returncode == 0, watched.stdout + watched.stderr
-    assert "svc-v00n0: not compared, as the object store has lost what was given" in watched.stdout
+    assert "svc-v00n0: not compared, because the object store has lost the deployed files" in watched.stdout
     assert "1 devices were not compared" in watched.stderr
     assert "all 6 devices hold what they were given" in watched.stderr
     assert site.record()["svc-v00n0"] == "not known"

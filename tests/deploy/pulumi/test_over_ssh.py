@@ -68,7 +68,7 @@ def test_a_pod_is_deployed_over_ssh_and_a_node_that_refuses_is_named_and_taken_u
 
         # From here on the pod runs: it changes in waves, and its nodes are asked.
         assert third.returncode == 3, third.stdout + third.stderr
-        assert "after each wave, verdicts: every changed node checks itself anew" in third.stderr
+        assert "after each wave, verdicts: every changed node checks itself again" in third.stderr
         assert f"{NODES[0]}: is unhealthy: gpu-count (" in third.stdout
 
         half = up("--skip-gate", "verdicts")

@@ -241,7 +241,7 @@ def test_rendered_trees_reports_and_differences_hold_placeholders(deployed: tupl
 
 def test_what_was_deployed_is_found_unchanged(deployed: tuple[Site, list[str]]) -> None:
     site, printed = deployed
-    assert "differs from what it was given" not in printed[-2]
+    assert "differ from those deployed" not in printed[-2]
     again = site.run("up")
     assert "nothing changed" in again.stderr, again.stdout + again.stderr
 

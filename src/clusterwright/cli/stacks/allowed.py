@@ -109,7 +109,7 @@ def require_allowed(
     if approved and not is_resumed:
         require_approved(approved, prepared, Store(site.root / "objects"))
     if approved and is_resumed and approved.manifest != prepared.digest:
-        raise ClusterwrightError("the rollout that is under way sends something else than what was approved")
+        raise ClusterwrightError("the rollout under way sends other files than those approved")
     if prepared.breaks and not accept:
         raise ClusterwrightError(
             f"{len(prepared.breaks)} of {len(prepared.waves)} waves break the policy of the spec's `rollout:`. Nothing "
@@ -125,8 +125,8 @@ def require_allowed(
     is_signed_for = any(policy.approvers for policy in allowed.policies) and not checking.unapproved
     if approved and checked and is_signed_for and not is_resumed and not approved.text.startswith(checked.text):
         raise NotApprovedError(
-            "the preview that was signed reads otherwise than what this update does. Nothing was touched: make it "
-            "anew, with the options that `up` has (--jobs, --accept-refuted), and have it approved."
+            "the signed preview differs from this update. Nothing was touched: create it again, with the options of "
+            "`up` (--jobs, --accept-refuted), and have it approved."
         )
     if allowed.opening and not checking.outside_window:
         raise ClusterwrightError(

@@ -40,7 +40,7 @@ def show(root: Path, name: str, *, device: str, since: datetime | None, moment: 
     from clusterwright.report.rollout_history import rollouts
 
     if moment is not None and not device:
-        raise click.UsageError("--at says what one device held: name it with --device.")
+        raise click.UsageError("--at needs --device.")
     entries = _entries(root)
     if device:
         return _show_device(root, entries, device, since=since, moment=moment, form=form)
@@ -75,7 +75,7 @@ def _show_device(
     store = Store(root / "objects")
     events = device_events(entries, store, device)
     if not events:
-        raise click.ClickException(f'the record under {root} says nothing of a device "{device}"')
+        raise click.ClickException(f'the record under {root} has no device "{device}"')
     if moment is None:
         shown = [event for event in events if since is None or event.at >= _text_of(since)]
         if form == "json":
@@ -98,7 +98,7 @@ def _show_device(
         click.echo(json.dumps({"device": device, "at": _text_of(moment), "tree": tree, "files": listed}, indent=1))
         return 0
     if not tree:
-        click.echo(f"{device}: what it held then is not known, or nothing")
+        click.echo(f"{device}: its files at that time are not known, or it had none")
     for path, digest in files:
         click.echo(f"{digest}  {path}")
     return 0

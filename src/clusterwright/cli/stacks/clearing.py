@@ -52,7 +52,7 @@ def removal(site: ChosenStacks, before: Mapping[str, RecordedStack]) -> Approved
 
     manifests = {name: given.manifest for name, given in before.items()}
     trees = trees_by_device(before)
-    lines = [f"destroy: {len(trees)} devices of {site.plan.name} lose what was deployed on them"]
+    lines = [f"destroy: {len(trees)} devices of {site.plan.name} lose their deployed files"]
     for stack, given in before.items():
         lines.append(f"  {stack}: {and_more(sorted(given.trees), _SHOWN)}")
     return Approved(
@@ -73,7 +73,7 @@ def require_clearing_allowed(
     approved = load_approval(file) if file else None
     if approved and (approved.manifest, approved.base) != (removal_document.manifest, removal_document.base):
         raise NotApprovedError(
-            f"{file} approves something else than what would be removed now. Nothing was touched. "
+            f"{file} approves the removal of other files than those of now. Nothing was touched. "
             "`destroy --save FILE` writes what is to be approved."
         )
     allowed = permission_by((*_policies_in_force(site), site.spec.rollout), approved, needs_window=True)

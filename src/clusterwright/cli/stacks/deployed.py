@@ -211,7 +211,7 @@ def _save(file: Path, removal_document: Approved) -> int:
 
 def _confirm(site: ChosenStacks) -> None:
     devices = sum(len(stack.devices) for stack in site.stacks)
-    question = f"This removes what was deployed on {devices} devices of {site.plan.name} in {len(site.stacks)} stacks."
+    question = f"This removes the deployed files of {devices} devices of {site.plan.name} in {len(site.stacks)} stacks."
     click.echo(question, err=True)
     if click.prompt("Type the cluster's name to go on", default="", show_default=False, err=True) != site.plan.name:
         raise click.ClickException("that is not the cluster's name; nothing was touched")
@@ -288,7 +288,7 @@ def _drive(
         changes.append(change)
     trail.ended(_result(ran, is_stopped=is_stopped()))
     if is_stopped():
-        click.echo(f"{action} was interrupted; the same command picks up what is left", err=True)
+        click.echo(f"{action} was interrupted; run the same command again to continue", err=True)
         return EXIT_INTERRUPTED
     status = tell_ran(action, site.stacks, ran)
     if is_refresh and status == 0:

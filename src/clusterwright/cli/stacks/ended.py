@@ -60,7 +60,7 @@ def tell_result(site: ChosenStacks, result: Result, settled: frozenset[str]) -> 
 def _tell_whole(site: ChosenStacks, result: Result, settled: frozenset[str]) -> int:
     """Print the end of stacks updated as a whole, and the names of unchanged ones."""
     if len(settled) == len(site.stacks):
-        click.echo("nothing changed; every stack holds what it is to have", err=True)
+        click.echo("nothing changed; every stack is up to date", err=True)
         return 0
     if settled:
         click.echo(f"left alone, as they hold what they are to have: {', '.join(sorted(settled))}", err=True)

@@ -163,7 +163,7 @@ def update_stacks(
     if is_resumed:
         progress(f"rollout {rollout.name} goes on{_at(rollout)}")
     elif before:
-        click.echo(f"rollout {before.name} was left{_at(before)}; this one starts from what was given", err=True)
+        click.echo(f"rollout {before.name} was left{_at(before)}; this one starts from the deployed files", err=True)
     checked = None if prepared.is_quiet else check_preview(site, prepared, request.checking)
     if checked:
         checked.require_held()

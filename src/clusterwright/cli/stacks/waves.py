@@ -56,7 +56,7 @@ def _lines(prepared: Prepared, gates: Gates) -> Iterator[str]:
         yield f"left out, as out of service: {names}; they get what they are owed once they are back"
     yield from unbuilt_lines(prepared.unbuilt)
     if prepared.removed:
-        yield f"at the end, what was put on {_some(prepared.removed)} is removed: the spec no longer has them"
+        yield f"at the end, the deployed files of {_some(prepared.removed)} are removed: the spec no longer has them"
 
 
 def _at_once(stacks: Iterable[Stack], when: str) -> Iterator[str]:

@@ -336,7 +336,7 @@ def _copied(reference: str) -> dict[str, bytes]:
 
 def _refuse_existing(folder: Path, names: tuple[str, ...]) -> None:
     if taken := [str(folder / name) for name in names if (folder / name).is_symlink() or (folder / name).exists()]:
-        raise ClusterwrightError(f"{', '.join(taken)}: is there already, and stays as it is. Name another folder.")
+        raise ClusterwrightError(f"{', '.join(taken)}: exists already, and is not changed. Name another folder.")
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> int:

@@ -49,7 +49,7 @@ def replace(
     edits.require_device(before, name)
     labels = _labels(name, serial, asset_tag, macs, guids)
     if not labels:
-        raise click.UsageError("name what is new: --serial, --asset-tag, --mac PORT=MAC or --guid PORT=GUID.")
+        raise click.UsageError("name the new values: --serial, --asset-tag, --mac PORT=MAC or --guid PORT=GUID.")
     _require_ports(before, name, labels)
     edit = _edit(spec, planned, name, labels)
     devices = edits.changed_by(edit)

@@ -36,7 +36,7 @@ def drift_lines(device: str, outcome: Outcome, given: DeviceTree) -> Iterator[st
 
     ``given`` is its tree with placeholders: a file with secrets may differ by a value alone.
     """
-    yield f"{device}: what it holds differs from what it was given"
+    yield f"{device}: its files differ from those deployed"
     yield from (f"  ~ {name}" for name in outcome.changed)
     for line in without_secrets(outcome.diff).splitlines():
         yield f"    {line}" if len(line) <= SHOWN_COLUMNS else f"    {line[:SHOWN_COLUMNS]}..."

@@ -98,7 +98,7 @@ def for_people(text: str) -> str:
     """The engine's message, preceded by its meaning and the remedy if these need knowledge of the engine."""
     if _NO_ROOM_FOR_STATE.search(text):
         return (
-            "the disk on which the state is kept is full. Every device has its previous configuration or the new one; "
+            "the disk of the state is full. Every device has its previous configuration or the new one; "
             f"make room, and the same command finds out which and goes on. The engine says: {text}"
         )
     if _SEALED.search(text):

@@ -54,7 +54,7 @@ SHOWN_LINES = 40
 """Most lines of configuration of one unit in a preview; `clusterwright diff` shows all."""
 
 _NOTED_IN_THE_STATE_ALONE = (
-    "devices were compared and not changed; what differs is noted in the state alone. `clusterwright refresh` also "
+    "devices were compared and not changed; differences are recorded in the state alone. `clusterwright refresh` also "
     "records who asked, and what was found"
 )
 
@@ -373,8 +373,8 @@ def _kind(name: str, old: Mapping[str, str], new: Mapping[str, str]) -> Property
 
 def _lost_trees_message(names: Sequence[str]) -> str:
     return (
-        f"{and_more(names, 3)}: not compared, as the object store has lost what was given. The next `up` compares with "
-        "the spec instead"
+        f"{and_more(names, 3)}: not compared, because the object store has lost the deployed files. The next `up` "
+        "compares with the spec instead"
     )
 
 

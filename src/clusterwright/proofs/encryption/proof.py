@@ -164,7 +164,7 @@ def _check_remote(check: _EncryptionCheck, device: str, path: str, unit: Unit, r
         if XPRTSEC.get(record.get("protection", "")) == "mtls" and options.get("xprtsec") != "mtls":
             check.add_breach("P3", device, path, "^Options=", f"{name} was promised mutual TLS, and {where} has less")
     if wanted == "rpc-with-mtls" and options.get("xprtsec") == "tls":
-        check.add_breach("P3", device, path, "^Options=", f"the spec asks for mutual TLS, and {where} has less")
+        check.add_breach("P3", device, path, "^Options=", f"the spec requires mutual TLS, and {where} has less")
 
 
 def _check_nfs(check: _EncryptionCheck, device: str, path: str, unit: Unit) -> None:
@@ -178,7 +178,7 @@ def _check_nfs(check: _EncryptionCheck, device: str, path: str, unit: Unit) -> N
         _check_tls(check, device, path, options, needs)
     elif options.get("sec") == "krb5p":
         if "rpc-gssd.service" not in needs or check.tree.text(device, KERBEROS) is None:
-            check.add_breach("P3", device, path, "^Options=", f"{where} asks for krb5p without rpc.gssd and a realm")
+            check.add_breach("P3", device, path, "^Options=", f"{where} uses krb5p without rpc.gssd and a realm")
     else:
         check.add_breach("P3", device, path, "^Options=", f"{where} crosses the network in clear")
 
@@ -335,7 +335,7 @@ def _check_links(check: _EncryptionCheck, read: frozenset[str]) -> None:
     for device, port in sorted(wanted):
         ports.setdefault(device, []).append(port)
         if device not in read:
-            message = f"P3: {port} has no text here that encrypts it, and the spec wants MACsec there"
+            message = f"P3: {port} has no text here that encrypts it, and the spec requires MACsec there"
             check.counterexamples.append(Counterexample(device=device, file="", line=0, message=message))
     for device in sorted(read):
         text = check.tree.text(device, STARTUP) or ""
@@ -348,7 +348,7 @@ def _check_links(check: _EncryptionCheck, read: frozenset[str]) -> None:
             if port in macsec.ports:
                 check.kept["P3"] += 1
             else:
-                message = f"{port} carries frames in clear where the spec wants MACsec"
+                message = f"{port} carries unencrypted frames where the spec requires MACsec"
                 check.add_breach("P3", device, STARTUP, rf"^interface {re.escape(port)}$", message)
 
 

@@ -331,7 +331,7 @@ def _first_difference(text: str, other: str) -> int:
 MANAGERS = ProofCheck(
     name="ib-managers",
     claim=(
-        "Every line that a subnet manager reads says what the spec asks for, and all managers of a fabric say the same."
+        "Every line that a subnet manager reads matches the spec, and all managers of a fabric have the same lines."
     ),
     kinds=KINDS,
     intent=SUBNET_INTENT | {"endpoints", "managers", "open_default", "partitions"},

@@ -345,7 +345,7 @@ def _has_filters(tree: RenderedTree) -> bool:
 
 ISOLATION = ProofCheck(
     name="isolation",
-    claim="Between every two zones passes what the matrix of flows declares, nothing more and nothing less.",
+    claim="Between zones, exactly the traffic that the flows declare can pass.",
     kinds=KINDS,
     intent=NETWORK_INTENT | PARTITION_INTENT | {"isolation", "stopped", "unplugged"},
     applies=_has_filters,

@@ -236,8 +236,8 @@ def _wanted_services(declared: DeclaredIsolation, reader: SystemReader) -> Itera
 EXCHANGES = ProofCheck(
     name="exchanges",
     claim=(
-        "What switches ask servers, and what is asked of switches, passes routes and filters, and so does the answer"
-        " to the address that asked."
+        "Requests of switches to servers and requests to switches pass routes and filters, and so do the answers to"
+        " the address that sent them."
     ),
     kinds=frozenset({"nftables", "node-network"}).union(*(reader.kinds for reader in READERS)),
     intent=NETWORK_INTENT | {"isolation", "unplugged"},

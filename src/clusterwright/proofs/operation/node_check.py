@@ -322,7 +322,7 @@ def _applies(tree: RenderedTree) -> bool:
 
 NODE_CHECK = ProofCheck(
     name="node-check",
-    claim="Each node's check of itself expects its planned parts, at the spec's limits, and what is set on the node.",
+    claim="Each node's health check expects its planned parts, the spec's limits and the settings of the node.",
     kinds=frozenset({"node-health"}) | _COMPARED,
     intent=frozenset({"node_checks"}),
     applies=_applies,

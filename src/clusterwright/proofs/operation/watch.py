@@ -86,7 +86,7 @@ def _applies(tree: RenderedTree) -> bool:
 
 ISOLATION_WATCH = ProofCheck(
     name="isolation-watch",
-    claim="Every node watches its isolation under its cluster's name, signs what it finds, and tries to get out.",
+    claim="Every node monitors its isolation under its cluster's name, signs the results, and tests internet access.",
     kinds=frozenset({"node-watch"}),
     intent=frozenset({"node_checks", "own_prefixes"}),
     applies=_applies,

@@ -93,7 +93,7 @@ class HoldsTree:
 
     def question(self) -> str:
         """See ``Gate``."""
-        return "every changed device is read back and holds what it was given"
+        return "every changed device is read back and holds the deployed files"
 
     def before(self, wave: Wave) -> None:
         """See ``Gate``."""

@@ -49,7 +49,7 @@ class NodeVerdicts(DeviceGate):
 
     def question(self) -> str:
         """See ``Gate``."""
-        return f"every changed node checks itself anew and is healthy within {self.policy.deadline_s} s"
+        return f"every changed node checks itself again and is healthy within {self.policy.deadline_s} s"
 
     def before(self, wave: Wave) -> Mapping[str, frozenset[str]]:
         """The failed checks of each node of the wave, to be excused afterwards; none for a node without a verdict."""
@@ -164,7 +164,7 @@ def _open(answer: CommandResult | Unreachable) -> str:
         report = json.loads(answer.output)
         wrong, differences = list(report["wrong"]), list(report["differences"])
     except (ValueError, KeyError, TypeError):
-        return f"does not say whether it is closed: {answer.said}"
+        return f"does not report whether it is closed: {answer.said}"
     if not wrong:
         return ""
     if not differences:

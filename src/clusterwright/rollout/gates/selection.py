@@ -95,7 +95,7 @@ def device_gates(
         return Gates((), {})
     if devices is None:
         names = (JOBS, *GATES) if leaving_nodes(plan, effects) else GATES
-        return Gates((), dict.fromkeys(names, "a directory stands for the devices, so that none can be asked"))
+        return Gates((), dict.fromkeys(names, "the target is a directory, so no device can be queried"))
     from clusterwright.hosts.slurm.topology import compute_nodes
     from clusterwright.rollout.gates.node_checks import NodeIsolation, NodeVerdicts
     from clusterwright.rollout.gates.sessions import Sessions

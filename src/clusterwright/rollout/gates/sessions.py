@@ -72,7 +72,7 @@ class Sessions(DeviceGate):
             for name, session_ends in ends.items():
                 down, excused = _compare(name, session_ends, before, now, later)
                 if not session_ends:
-                    excused = [f"{name}: no device can be asked for its BGP sessions"]
+                    excused = [f"{name}: no device can be queried for its BGP sessions"]
                 notes.update(dict.fromkeys(excused))
                 if down:
                     count = f"{len(down)} of {len(session_ends)} ends of its BGP sessions are not established"
@@ -143,7 +143,7 @@ def read_states(probe: SessionsProbe, answer: Any) -> States | str:
             return answer.said
         return dict(probe.states(json.loads(answer.output)))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        return f"what it says of BGP cannot be read ({type(error).__name__}: {error})"
+        return f"its BGP answer cannot be read ({type(error).__name__}: {error})"
 
 
 def _compare(
@@ -166,7 +166,7 @@ def _compare(
                 if complaint not in down:
                     down.append(complaint)
             else:
-                excused.append(f"{end.device} could not be asked for its sessions: {states}")
+                excused.append(f"{end.device} could not be queried for its sessions: {states}")
             continue
         state = states.get(end.remote, "absent")
         if state == _ESTABLISHED:

@@ -262,7 +262,7 @@ def _recorded_plan(
     try:
         plan = known_plans.get(force.spec) or kept_plan(store, force.spec)
     except MissingObject:
-        return None, "the spec of the last complete update is lost or damaged; the next complete update keeps it anew"
+        return None, "the spec of the last complete update is lost or damaged; the next complete update stores it again"
     except ClusterwrightError as error:
         return None, f"the recorded spec cannot be read by this version: {str(error).splitlines()[0]}"
     words = "compared with the last complete update"

@@ -40,13 +40,13 @@ def _drained(after: Plan, host: str, former: ClusterService, now: ClusterService
     """Consequences of turning off a drained host; until then it goes on with the service."""
     remaining_hosts = _other_active_hosts(after, now, host)
     if not remaining_hosts:
-        return f"it goes on while it is up, and no other host stands in. While it is off, {now.loss}"
+        return f"it runs while the host is up, and no other host takes over. While it is off, {now.loss}"
     is_single = len(remaining_hosts) == 1
     if former.hosts[0] != host:
         verb = "goes" if is_single else "go"
         return f"while it is off, {and_more(remaining_hosts, _SHOWN)} {verb} on alone"
     if now.takeover:
-        return f"it goes on while it is up. Before you turn it off, {now.takeover.format(other=remaining_hosts[0])}"
+        return f"it runs while the host is up. Before you turn it off, {now.takeover.format(other=remaining_hosts[0])}"
     verb = "serves" if is_single else "serve"
     return f"while it is off, {and_more(remaining_hosts, _SHOWN)} {verb} alone"
 

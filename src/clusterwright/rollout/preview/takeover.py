@@ -15,7 +15,7 @@ _CHANGES: Mapping[str, tuple[str, ...]] = {
         "interfaces with a PCI address in the model get its names at the next boot",
     ),
     ACCOUNTS: (
-        "sshd takes no passwords, and root logs in by key alone; accounts that are there stay",
+        "sshd accepts no passwords, and root logs in by key alone; existing accounts stay",
         "the spec's accounts are made, and administrators become root without a password",
     ),
     LIMITS: ("logins and services get the spec's limits when they start next",),

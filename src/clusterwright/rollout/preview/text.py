@@ -155,7 +155,7 @@ def _more(items: Sequence[object], limit: int, plural: str) -> Iterator[str]:
 
 
 def _disturbs(disturbance: Disturbance, limits: Bounds) -> Iterator[str]:
-    yield "\nwhat it disturbs"
+    yield "\ndisturbances"
     if disturbance.is_none:
         yield "  nothing: every device applies its change live"
     yield from _absences(disturbance.waves)
@@ -191,7 +191,7 @@ def _absences(waves: Sequence[WaveImpact]) -> Iterator[str]:
 
 def _partition(loss: PartitionLoss) -> str:
     lose = "loses" if len(loss.nodes) == 1 else "lose"
-    ended = "their jobs end" if loss.ends_jobs else "what is connected in it ends"
+    ended = "their jobs end" if loss.ends_jobs else "its connections end"
     nodes = f"{len(loss.nodes):,} node{_many(loss.nodes)} ({names_of(loss.nodes, 40)})"
     return f"  {nodes} {lose} partition {loss.partition} ({loss.key}) of {loss.fabric}: {ended}"
 
@@ -251,7 +251,7 @@ def job_phrases(impact: JobImpact) -> Iterator[str]:
         yield f"{len(impact.booting):,} of {total} reboot ({names_of(impact.booting, 40)})"
     if impact.interrupted:
         named = names_of(impact.interrupted, 40)
-        yield f"{len(impact.interrupted):,} of {total} lose connections: interfaces are set up anew ({named})"
+        yield f"{len(impact.interrupted):,} of {total} lose connections: interfaces are configured again ({named})"
     if impact.cut:
         yield f"{len(impact.cut):,} of {total} lose every path of a fabric ({names_of(impact.cut, 40)})"
     if impact.slowed:
