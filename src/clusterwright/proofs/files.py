@@ -77,8 +77,7 @@ def _strangers(others: list[tuple[str, str]], rendering: ExpectedTree) -> Iterat
 FILES = ProofCheck(
     name="files",
     claim=(
-        "The folder has every file that the spec renders for these claims, and nothing of devices that"
-        " the spec has not."
+        "The folder has every file that the spec renders for these claims, and none of devices that the spec lacks."
     ),
     kinds=frozenset(),
     intent=frozenset(),

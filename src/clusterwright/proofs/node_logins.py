@@ -191,7 +191,10 @@ def _sshd_faults(text: str | None) -> Iterator[Fault]:
 
 NODE_LOGINS = ProofCheck(
     name="node-logins",
-    claim="Only the spec's accounts get in to a node, by the keys of their operators, and those become root that may.",
+    claim=(
+        "Only the spec's accounts can log in to a node, with their operators' keys, and only permitted ones become"
+        " root."
+    ),
     kinds=frozenset({"node-logins"}),
     intent=frozenset({"installed_by_others", "logins", "roles"}),
     applies=lambda tree: bool(_nodes(tree)),

@@ -353,8 +353,8 @@ def _check_links(check: _EncryptionCheck, read: frozenset[str]) -> None:
 
 
 def _claim() -> Iterator[str]:
-    yield "Every mount is encrypted and cannot fall back (P3), but where the spec accepts that nothing protects it, no"
-    yield "dataset is mounted without its review (P5), every key ends (P6), data is decrypted in memory only (P7)."
+    yield "Every mount is encrypted and cannot fall back (P3), unless the spec accepts it without protection; no"
+    yield "dataset is mounted without its review (P5), every key expires (P6), data is decrypted in memory only (P7)."
 
 
 ENCRYPTION = ProofCheck(

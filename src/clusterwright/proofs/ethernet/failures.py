@@ -237,8 +237,7 @@ def _shares(uplinks: FabricUplinks, failures: list[Failure]) -> Shares:
 ETHERNET_FAILURES = ProofCheck(
     name="ethernet-failures",
     claim=(
-        "No single cable or switch cuts off hosts of other switches, or a node at several, but where the"
-        " spec accepts it."
+        "No single cable or switch cuts off hosts of other switches, or a node at several, unless the spec accepts it."
     ),
     kinds=KINDS,
     intent=NETWORK_INTENT | {"accepted", "gpu_ports", "joined", "unplugged"},

@@ -295,8 +295,7 @@ def _narrow(tree: RenderedTree, fabric: RoutedFabric, outcome: SpreadOutcome) ->
 REACHABILITY = ProofCheck(
     name="reachability",
     claim=(
-        "Every prefix is known wherever the tiers ask for it, over as many equal paths as the cables"
-        " give, and no further."
+        "Every prefix is known where the tiers need it, over as many equal paths as the cables allow, and nowhere else."
     ),
     kinds=KINDS,
     intent=NETWORK_INTENT | {"isolation", "joined", "stopped", "unplugged"},

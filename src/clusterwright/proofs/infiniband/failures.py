@@ -196,9 +196,8 @@ def _without(up: csr_array, chips: tuple[int, ...]) -> csr_array:
 
 FAILURES = ProofCheck(
     name="ib-failures",
-    claim="No single switch or director takes down more than the adapters that are cabled to it, but where"
-    " the spec accepts"
-    " it.",
+    claim="No single switch or director takes down more than the adapters that are cabled to it, unless"
+    " the spec accepts it.",
     kinds=KINDS,
     intent=SUBNET_INTENT | {"accepted", "idle", "subnet_fabrics"},
     applies=has_subnet,

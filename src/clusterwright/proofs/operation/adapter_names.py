@@ -129,7 +129,7 @@ def _applies(tree: RenderedTree) -> bool:
 
 ADAPTER_NAMES = ProofCheck(
     name="adapter-names",
-    claim="Each adapter's card has its planned interface and RDMA device, before anything asks for them by name.",
+    claim="Each adapter's card has its planned interface and RDMA device, before any service uses them by name.",
     kinds=frozenset({"node-rdma"}) | _COMPARED,
     intent=frozenset({"adapter_names"}),
     applies=_applies,

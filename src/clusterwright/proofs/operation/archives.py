@@ -255,7 +255,7 @@ def _image_faults(files: Mapping[str, RenderedFile], path: str, members: Members
 
 BOOT_ARCHIVES = ProofCheck(
     name="boot-archives",
-    claim="What machines boot with, their images' archives and their own, holds the files that are proven of them.",
+    claim="The archives that a machine boots with, its image's and its own, contain the files that are proven for it.",
     kinds=frozenset(),
     intent=frozenset({"boot"}),
     applies=lambda tree: bool(tree.below((IMAGES, NODES))),

@@ -217,7 +217,7 @@ NETWORK_BOOT = ProofCheck(
     name="network-boot",
     claim=(
         "Machines get their planned addresses and start their image from their own boot servers; none"
-        " wipes disks unasked."
+        " wipes disks unless marked."
     ),
     kinds=frozenset({"boot"}),
     intent=frozenset({"boot"}),

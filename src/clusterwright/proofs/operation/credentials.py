@@ -95,7 +95,7 @@ def _applies(tree: RenderedTree) -> bool:
 
 CREDENTIALS = ProofCheck(
     name="credentials",
-    claim="Each key, certificate and authority that a node reads and no image holds starts its readers when it comes.",
+    claim="Each key, certificate and CA that no image contains starts the services that read it when it arrives.",
     kinds=frozenset({"node-credentials"}) | _COMPARED,
     intent=frozenset({"credentials"}),
     applies=_applies,

@@ -213,8 +213,8 @@ def _applies(tree: RenderedTree) -> bool:
 KUEUE = ProofCheck(
     name="kueue",
     claim=(
-        "Kueue knows the plan's levels, nodes register at their places, and pods have a node's network, devices and"
-        " settings of NCCL."
+        "Kueue has the plan's levels, nodes register with their location, and pods have a node's network, devices and"
+        " NCCL settings."
     ),
     kinds=frozenset({"kueue", "nccl"}),
     intent=frozenset({"kueues"}),

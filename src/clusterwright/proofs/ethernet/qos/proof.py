@@ -174,8 +174,7 @@ def _shared_fate(tree: RenderedTree, router: Router, qos: QosMap) -> Iterator[Co
 QOS = ProofCheck(
     name="qos",
     claim=(
-        "On every hop, NICs included, a DSCP has the spec's class and queue; priorities pause, mark and"
-        " are watched alike."
+        "On every hop and NIC, a DSCP has the spec's class and queue; PFC, ECN marking and PFC watchdogs are set alike."
     ),
     kinds=KINDS,
     intent=NETWORK_INTENT | {"cable_m", "library_environments", "nccl_nodes"},
