@@ -100,7 +100,7 @@ def test_settings_that_are_wrong_judge_nothing_and_are_shown_on_their_line(proje
     done = run("specs", cwd=project)
     assert done.returncode == 1
     assert 'pyproject.toml:2:1: error CW110: unknown key "selekt" in the top level.' in done.stdout
-    assert "no rule was judged" in done.stdout
+    assert "no rule was checked" in done.stdout
     settings(project, "[project\nclusterwright", "pyproject.toml")
     assert run("specs", cwd=project).returncode == 0, "not ours to tell"
 

@@ -98,7 +98,7 @@ def test_enough_others_have_to_sign() -> None:
     assert missing_approvals(signed.by("alice"), [signed.policy(2)], {"carol"}, SATURDAY).startswith("1 of 2")
     assert missing_approvals(signed.by("alice", "bob"), [signed.policy(2)], {"carol"}, SATURDAY) == ""
     assert missing_approvals(signed.by("alice", "alice"), [signed.policy(2)], {"carol"}, SATURDAY).startswith("1 of 2")
-    assert missing_approvals(signed.by("alice"), policies, {"alice"}, SATURDAY).endswith("give one: bob")
+    assert missing_approvals(signed.by("alice"), policies, {"alice"}, SATURDAY).endswith("approvers: bob")
     assert missing_approvals(None, policies, {"carol"}, SATURDAY).startswith("0 of 1")
 
 
@@ -262,7 +262,7 @@ def test_clearing_devices_is_asked_the_same_and_a_refresh_nothing(site: Path) ->
     assert update.returncode == 0, update.stderr
     assert run(site, "approve", "update.json", "--name", "bob", "--key", "bob.key", "--yes").returncode == 0
     other = run(site, *words, "--approved", "update.json")
-    assert (other.returncode, "approves something else" in other.stderr) == (2, True), other.stderr
+    assert (other.returncode, "approves the removal of other files" in other.stderr) == (2, True), other.stderr
     saved = run(site, *words, "--save", "clear.json")
     assert saved.returncode == 0, saved.stderr
     assert run(site, "approve", "clear.json", "--name", "bob", "--key", "bob.key", "--yes").returncode == 0

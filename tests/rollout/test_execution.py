@@ -288,5 +288,5 @@ def test_a_damaged_note_says_what_to_do(tmp_path: Path) -> None:
     execute(tmp_path, Recorder(), pause_after=frozenset({1}))
     (tmp_path / "rollout" / "under-way.json").write_text("{")
 
-    with pytest.raises(ClusterwrightError, match="remove it, and `up` plans its waves anew"):
+    with pytest.raises(ClusterwrightError, match="remove it, and `up` plans its waves again"):
         ledger.load(tmp_path)

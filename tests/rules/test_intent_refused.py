@@ -58,7 +58,7 @@ MISTAKES = [
         ROCE,
         "zones:\n  - {name: site-services, prefixes: [0.0.0.0/1, 128.0.0.0/1, 'fd00:1ab:f:fff0::/64']}\n",
         "zones[site-services].prefixes[0]",
-        "0.0.0.0/1 takes in the internet",
+        "0.0.0.0/1 covers the internet",
     ),
     Mistake(
         "CW501",

@@ -166,5 +166,5 @@ def test_a_spec_that_cannot_be_read_has_no_rule_judged(tmp_path: Path) -> None:
     spec.write_text("extends: nowhere.yaml\n")
     result = lint_path(spec)
     assert [(finding.code, finding.position.line) for finding in result.findings] == [("CW105", 1)]
-    assert "no rule was judged" in render_text(result, lambda *_: None)
+    assert "no rule was checked" in render_text(result, lambda *_: None)
     assert {code for code, rule in all_rules().items() if rule.check} <= named(result)

@@ -47,7 +47,7 @@ MISTAKES = [
         ROCE,
         tier("management", "role: mgmt, model: qm9700"),
         "fabrics[management].tiers[mgmt].model",
-        "speaks infiniband",
+        "supports infiniband",
     ),
     # how fabrics are joined
     Mistake(
@@ -158,7 +158,7 @@ zones:
         "exceptions:\n  - {device: rsw-p00r00, port: eth1/1/1, state: drained, reason: dirty}\n"
         "  - {device: rsw-p00r00, port: eth1/3/1, state: drained, reason: dirty}\n",
         "exceptions[1].state",
-        "nothing in frontend leads from gpu-p00r00n0 fe0",
+        "frontend has no path from gpu-p00r00n0 fe0",
     ),
     Mistake(
         "CW241",

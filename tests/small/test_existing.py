@@ -109,7 +109,7 @@ def test_no_claim_is_refuted_where_all_parts_are_ours() -> None:
 
 def test_a_preview_names_what_the_first_update_changes_of_the_parts_that_are_taken(tmp_path: Path) -> None:
     everything = " ".join(taken_over(build_plan(load_spec(SPEC)), "gpu-r00n0"))
-    assert "sshd takes no passwords" in everything
+    assert "sshd accepts no passwords" in everything
     assert "nothing is forwarded" in everything
     some = taken_over(build_plan(load_spec(taking(tmp_path, "nccl, limits"))), "gpu-r00n0")
     assert some == ("logins and services get the spec's limits when they start next",)

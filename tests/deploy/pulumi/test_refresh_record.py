@@ -36,7 +36,7 @@ def test_a_refresh_and_a_removal_are_in_the_chain(tmp_path: Path, monkeypatch: p
     assert watched.stdout.count("# by hand") == 1
     refused = run("destroy", SPEC, "--root", root, "--upper", "--yes")
     assert refused.returncode == 2
-    assert "lab-roce-services-rack0 leans on lab-roce-upper" in refused.stderr
+    assert "lab-roce-services-rack0 depends on lab-roce-upper" in refused.stderr
     monkeypatch.delenv("CLUSTERWRIGHT_REASON")
     silent = run("destroy", *here, "--yes")
     assert silent.returncode == 2

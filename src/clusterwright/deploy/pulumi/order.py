@@ -72,7 +72,7 @@ def require_none_left(stacks: Collection[Stack], every: Collection[Stack], deplo
     pods = [stack.name for stack in every if stack.layer != UPPER and stack.name in deployed]
     remaining_pods = [name for name in pods if name not in destroyed]
     if remaining_pods:
-        verb = "lean" if len(remaining_pods) > 1 else "leans"
+        verb = "depend" if len(remaining_pods) > 1 else "depends"
         raise ClusterwrightError(
             f"{', '.join(remaining_pods)} {verb} on {upper[0]}: destroy that before or with it. Nothing was touched."
         )

@@ -28,7 +28,7 @@ def mounts_in_clear(plan: Plan) -> Mapping[str, str]:
     for mount in plan.spec.mounts:
         if mount.protection is not None and mount.protection.kind == CLEAR:
             owner = owner_in_clear(plan.spec, mount) or "no owner"
-            reasons[mount.mountpoint] = f"{mount.protection.reason} ({owner} answers for it)"
+            reasons[mount.mountpoint] = f"{mount.protection.reason} ({owner} is responsible for it)"
     return reasons
 
 
