@@ -73,7 +73,7 @@ def require_clearing_allowed(
     approved = load_approval(file) if file else None
     if approved and (approved.manifest, approved.base) != (removal_document.manifest, removal_document.base):
         raise NotApprovedError(
-            f"{file} approves the removal of other files than now. Nothing was touched. "
+            f"{file} approves the removal of other files. Nothing was touched. "
             "`destroy --save FILE` writes what is to be approved."
         )
     allowed = permission_by((*_policies_in_force(site), site.spec.rollout), approved, needs_window=True)
