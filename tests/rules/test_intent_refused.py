@@ -189,7 +189,7 @@ MISTAKES = [
         ROCE,
         tier("backend", "role: atsw, down: {length_m: 400}"),
         "fabrics[backend].tiers[atsw].down.length_m",
-        "atsw says 400 m of its cables from below, ctsw says 30 m",
+        "atsw states 400 m for its cables from below, ctsw states 30 m",
     ),
 ]
 

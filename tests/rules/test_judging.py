@@ -155,7 +155,7 @@ def test_every_format_names_what_was_not_judged(tmp_path: Path) -> None:
     assert report["not_judged"][0]["codes"] == list(item.codes)
     assert report["not_judged"][0]["because"]["line"] == 3
     (invocation,) = json.loads(render_sarif(result, all_rules()))["runs"][0]["invocations"]
-    said = f"Not judged because of CW112 at {finding.position}: {', '.join(item.codes)}."
+    said = f"Not checked because of CW112 at {finding.position}: {', '.join(item.codes)}."
     assert invocation["toolExecutionNotifications"][0]["message"]["text"] == said
     assert "::notice" in render_github(result)
     assert said in render_junit(result, Severity.ERROR)

@@ -28,4 +28,4 @@ def test_nodes_out_of_service_run_no_subnet_manager(stopped: list[str], left: in
     ]
     assert bool(findings) is (left is not None)
     if left is not None:
-        assert f"{left} of the 16 nodes of compute are there" in findings[0].message
+        assert f"{left} of the 16 nodes of compute are in service" in findings[0].message

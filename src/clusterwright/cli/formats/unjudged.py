@@ -9,5 +9,5 @@ if TYPE_CHECKING:
 
 
 def unjudged_text(item: NotJudged) -> str:
-    """``Not judged because of CW152 at spec.yaml:5:9: CW501, CW502.``"""
-    return f"Not judged because of {item.because.code} at {item.because.position}: {', '.join(item.codes)}."
+    """``Not checked because of CW152 at spec.yaml:5:9: CW501, CW502.``"""
+    return f"Not checked because of {item.because.code} at {item.because.position}: {', '.join(item.codes)}."
