@@ -10,10 +10,11 @@ import pytest
 from tests.plans import plan_of
 from tests.proofs.ethernet_trees import text_of, tree
 
+from clusterwright.finding import VerifyError
 from clusterwright.output.rendering import Rendering
 from clusterwright.proofs.registry import CHECKS
 from clusterwright.switches.fboss.reader.classes import qos_map
-from clusterwright.switches.fboss.reader.configuration import AGENT, BGP
+from clusterwright.switches.fboss.reader.configuration import AGENT, BGP, read_fboss
 from clusterwright.switches.fboss.reader.unread import agent_unread, bgp_unread
 
 FLAGS, FIELDS = "defaultCommandLineArgs", "fieldSelection"
@@ -109,6 +110,21 @@ def test_a_priority_of_a_lossless_group_pauses_without_a_queue() -> None:
     read = qos_map(switch)
     assert read is not None
     assert read.lossless == {2, 3}
+
+
+@pytest.mark.parametrize(
+    ("interface", "address", "error"),
+    [
+        (1, "fd00:1ab:b::2/127", "fd00:1ab:b::2/127 stands twice in VLAN 2000"),
+        (2, "fd00:1ab:b::3/127", "fd00:1ab:b::3/127 is in the subnet of VLANs 2000 and 2001"),
+    ],
+)
+def test_addresses_that_the_agent_refuses_are_refused(interface: int, address: str, error: str) -> None:
+    document = json.loads(text_of("lab-roce", RTSW, AGENT))
+    document["sw"]["interfaces"][interface]["ipAddresses"].append(address)
+    texts = {AGENT: json.dumps(document), BGP: text_of("lab-roce", RTSW, BGP)}
+    with pytest.raises(VerifyError, match=error):
+        read_fboss(RTSW, texts[AGENT], texts[BGP])
 
 
 def test_what_stands_twice_is_named_with_its_second_line() -> None:

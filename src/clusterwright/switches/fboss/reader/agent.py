@@ -147,11 +147,17 @@ def ports_of(agent: Agent, document: FileInParts) -> tuple[tuple[Port, ...], tup
     words, default = document.words, agent.default
     address_of: dict[int, tuple[bytes, Prefix, str, int]] = {}
     own_addresses: list[tuple[Prefix, bytes]] = []
+    vlan_of_network: dict[Prefix, int] = {}
     for vlan, blank, mtu in agent.interfaces:
         text = words[blank]
         address_text, _, bits = text.partition("/")
         own_address = packed(address_text)
         network = network_of(own_address, int(bits))
+        # the agent refuses all of a configuration with either of these (ApplyThriftConfig, getInterfaceAddresses)
+        if vlan_of_network.setdefault(network, vlan) != vlan:
+            raise ValueError(f"{text} is in the subnet of VLANs {vlan_of_network[network]} and {vlan}")
+        if (network, own_address) in own_addresses:
+            raise ValueError(f"{text} stands twice in VLAN {vlan}")
         own_addresses.append((network, own_address))
         address_of[vlan] = own_address, network, text, mtu
     ports = []

@@ -40,7 +40,8 @@ vrf default router bgp peer-group * bfd min-rx-interval
 vrf default router bgp peer-group * bfd min-tx-interval
 vrf default router bgp peer-group * timers hold
 """
-_NUMBER = re.compile(r"[0-9]{1,10}")
+# Without leading zeros: two names would be one number to FRR, which keeps the rule that it is given last.
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 # Values that are addresses, and names of objects that are prefixes or numbers.
 _ADDRESSES = """
 vrf default router bgp neighbor * update-source

@@ -30,6 +30,8 @@ def policies(root: Object) -> Mapping[str, Policy]:
 def unknown_rules(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Rules without a number, community lists with denials, and rules beyond permitting or denying.
 
+    So are rules of a prefix list with several prefixes: FRR has one prefix for a number.
+
     Unread matches and settings of a rule are on no list of known objects.
     """
     for kind in ("prefix-list", "community-list", "route-map"):
@@ -37,7 +39,7 @@ def unknown_rules(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
             for number, rule in policy.items("rule"):
                 path = ("router", "policy", kind, name, "rule", number)
                 is_read = {
-                    "prefix-list": True,
+                    "prefix-list": _is_single(rule),
                     "community-list": rule.text("action") == _PERMIT,
                     "route-map": _is_simple(rule),
                 }
@@ -55,6 +57,11 @@ def _is_simple(rule: Object) -> bool:
         and actions.keys() <= {_PERMIT, _DENY}
         and not any(action.below for action in actions.values())
     )
+
+
+def _is_single(rule: Object) -> bool:
+    """Whether a rule of a prefix list permits or denies one prefix."""
+    return rule.text("action") in {_PERMIT, _DENY} and len(rule.at("match").below) == 1
 
 
 def _in_order(section: Object) -> list[tuple[str, Object]]:
