@@ -1,4 +1,4 @@
-"""Logins on an EOS switch and readers of its counters.
+"""Logins on an EOS switch, and collectors of its counters.
 
 No secret is written: operators log in with SSH keys, and a password or its hash appears as ``<secret NAME>``, refused
 by EOS for its blank until the deployment has put the secret in its place. An account without a password opens no remote
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from clusterwright.spec.site import CentralAaa, Operator, Site, SnmpAccess, Telemetry
 
-# What EOS calls a protocol in front of its servers, and as the kind of a group of them.
+# EOS's words for a protocol: before a server, and as the kind of a server group.
 PROTOCOLS = {"tacacs": ("tacacs", "tacacs+"), "radius": ("radius", "radius")}
 KEY_WORDS = ("ssh-key", "ssh-key secondary")
 ROLES = {"admin": (15, "network-admin"), "monitor": (1, "network-operator")}
@@ -37,7 +37,7 @@ class EosAccount:
 class EosAaa:
     """Central AAA: the ``word`` in front of servers, the ``kind`` of their group, and the servers in order.
 
-    ``by_command`` says that servers judge and record every command, not only the session.
+    ``by_command``: the servers authorize and record every command, not only the session.
     """
 
     word: str
@@ -65,12 +65,17 @@ class EosAccess:
 
 def eos_access(site: Site) -> EosAccess:
     """The access to a switch, from the spec's operators, AAA servers, SNMP user and collectors."""
-    aaa = None if site.aaa is None else _aaa(site.aaa)
-    central = "group CENTRAL local"
+    aaa = None
+    methods = command_methods = "local"
+    if site.aaa is not None:
+        aaa = _aaa(site.aaa)
+        methods = "group CENTRAL local"
+        if aaa.by_command:
+            command_methods = methods
     return EosAccess(
         accounts=tuple(_account(operator) for operator in site.operators),
-        methods="local" if aaa is None else central,
-        command_methods=central if aaa is not None and aaa.by_command else "local",
+        methods=methods,
+        command_methods=command_methods,
         aaa=aaa,
         snmp=site.snmp,
         telemetry=site.telemetry,
@@ -84,8 +89,13 @@ def _aaa(aaa: CentralAaa) -> EosAaa:
 
 def _account(operator: Operator) -> EosAccount:
     privilege, role = ROLES[operator.role]
-    keys = tuple(zip(KEY_WORDS, operator.keys, strict=False))
-    password = (
-        "nopassword" if operator.password is None else f"secret sha512 <secret {operator.password} as sha512-crypt>"
+    login = "nopassword"
+    if operator.password is not None:
+        login = f"secret sha512 <secret {operator.password} as sha512-crypt>"
+    return EosAccount(
+        name=operator.name,
+        privilege=privilege,
+        role=role,
+        opens_by=login,
+        keys=tuple(zip(KEY_WORDS, operator.keys, strict=False)),
     )
-    return EosAccount(name=operator.name, privilege=privilege, role=role, opens_by=password, keys=keys)

@@ -1,4 +1,4 @@
-"""How EOS writes the authentication of BGP sessions: a password of a peer group, or a profile of shared secrets.
+"""Authentication of BGP sessions on EOS: a password of a peer group, or a profile of shared secrets.
 
 No secret is written. A password appears as ``<secret NAME as FORM>``: EOS keeps it in a form of its own, which the
 deployment makes. EOS refuses the line as it is, for its blanks, and the session without it does not come up.
@@ -37,16 +37,15 @@ def password_of(group: str, authentication: SessionAuthentication | None) -> str
 
 def shared_secrets(authentications: Iterable[SessionAuthentication | None]) -> tuple[EosSharedSecret, ...]:
     """The profiles of a switch's sessions, each once, by name."""
-    secrets = {
-        _profile(authentication): EosSharedSecret(
-            _profile(authentication), authentication.key_id, authentication.secret
-        )
-        for authentication in authentications
-        if authentication is not None and authentication.method == AO
-    }
+    secrets: dict[str, EosSharedSecret] = {}
+    for authentication in authentications:
+        if authentication is None or authentication.method != AO:
+            continue
+        profile = _profile(authentication)
+        secrets[profile] = EosSharedSecret(profile=profile, key_id=authentication.key_id, secret=authentication.secret)
     return tuple(secrets[name] for name in sorted(secrets))
 
 
 def _profile(authentication: SessionAuthentication) -> str:
-    """One profile to a secret and a key's number: two tiers may share a secret under different numbers."""
+    """One profile for each secret and key number: two tiers may share a secret under different numbers."""
     return f"BGP-{authentication.secret.upper()}-{authentication.key_id}"

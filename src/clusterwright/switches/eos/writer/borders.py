@@ -10,7 +10,7 @@ from clusterwright.intent.borders import border_filter, borders_of
 from clusterwright.intent.routing_policy import border_policies
 from clusterwright.intent.switch_sessions import RouteLimit
 from clusterwright.switches.eos.writer.authentication import password_of
-from clusterwright.switches.eos.writer.filters import AccessList, applied, both_versions
+from clusterwright.switches.eos.writer.filters import WORDS, AccessList, applied, both_versions
 from clusterwright.switches.eos.writer.policy import EosRouteMapTerm, route_map_terms
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class BorderError(ClusterwrightError):
 
 @dataclass(frozen=True, slots=True)
 class EosBorder:
-    """A border; ``label`` is its name as lists and route maps carry it, prefixes are entries of prefix lists."""
+    """A border; ``label`` is its name in lists and route maps, prefixes are entries of prefix lists."""
 
     name: str
     label: str
@@ -72,9 +72,10 @@ def _border(plan: Plan, view: SwitchView, border: Border) -> EosBorder:
     if cabled is not None:
         where = f"{border.device} {border.port}"
         raise BorderError(f"border {border.name}: {where} is cabled to {cabled.far_end}; name a port that is free")
-    passing = border_filter(plan, border)
+    filter_of_border = border_filter(plan, border)
     label = border.name.upper()
-    learnt = len(passing.learnt)
+    learnt = len(filter_of_border.learnt)
+    policies = border_policies(group_of(label), is_drained=view.is_drained)
     return EosBorder(
         name=border.name,
         label=label,
@@ -84,12 +85,13 @@ def _border(plan: Plan, view: SwitchView, border: Border) -> EosBorder:
         neighbour=str(border.neighbour),
         remote_as=border.asn,
         filters=(*applied(IN + label, "in"), *applied(OUT + label, "out")),
-        lists=(*both_versions(IN + label, passing.incoming), *both_versions(OUT + label, passing.outgoing)),
-        learnt=tuple(f"{network} eq {network.prefixlen}" for network in passing.learnt),
-        announced=tuple(f"{network} eq {length}" for network, length in passing.announced),
+        lists=(
+            *both_versions(IN + label, filter_of_border.incoming),
+            *both_versions(OUT + label, filter_of_border.outgoing),
+        ),
+        learnt=tuple(f"{network} eq {network.prefixlen}" for network in filter_of_border.learnt),
+        announced=tuple(f"{network} eq {length}" for network, length in filter_of_border.announced),
         limit=RouteLimit(learnt + 1, 2 * learnt + 1),
         authentication=border.authentication,
-        terms=route_map_terms(
-            border_policies(group_of(label), is_drained=view.is_drained), "ip" if view.version == 4 else "ipv6"
-        ),
+        terms=route_map_terms(policies, WORDS[view.version]),
     )

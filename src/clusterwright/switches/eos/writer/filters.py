@@ -1,8 +1,9 @@
-"""Access lists of an EOS switch: permits as numbered entries, and the places of each list."""
+"""Access lists of an EOS switch: permits as numbered entries, and the ports and services of each list."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 from clusterwright.intent.edge import host_lists, management_permits, service_sources
@@ -39,7 +40,7 @@ class AccessList:
 
 @dataclass(frozen=True, slots=True)
 class EosServices:
-    """The lines for lists of sources on services of the management VRF, each in its service's configuration.
+    """Lines that bind lists of sources to services of the management VRF.
 
     pyavd's schema knows no list of IPv6 sources for gNMI; the management port's own list has those.
     """
@@ -65,39 +66,48 @@ class EosFilters:
 
 def eos_filters(plan: Plan, view: SwitchView) -> EosFilters:
     """A switch's filters at its ports to hosts and at its management port."""
-    hosts = host_lists(plan, view)
-    management = None if view.management is None else _management_lists(plan, view.management.port.fabric)
     lists: list[AccessList] = []
     host_ports: dict[str, tuple[str, ...]] = {}
-    for host_list in hosts:
+    for host_list in host_lists(plan, view):
         name = HOSTS + host_list.suffix
         lists += both_versions(name, host_list.permits)
         host_ports |= dict.fromkeys(host_list.ports, applied(name, "in"))
-    services = () if view.management is None else _service_lists(plan, view.management.port.fabric)
+    if view.management is None:
+        return EosFilters(lists=tuple(lists), hosts=host_ports, management=(), services=EosServices())
+    fabric = view.management.port.fabric
+    management_lines: tuple[str, ...] = ()
+    management_lists = _management_lists(plan, fabric)
+    if management_lists is not None:
+        lists += management_lists
+        management_lines = applied(MANAGEMENT, "in")
+    service_lists = _service_lists(plan, fabric)
+    lists += service_lists
     return EosFilters(
-        lists=(*lists, *(management or ()), *services),
+        lists=tuple(lists),
         hosts=host_ports,
-        management=applied(MANAGEMENT, "in") if management is not None else (),
-        services=_services({service.name for service in services}),
+        management=management_lines,
+        services=_services({service_list.name for service_list in service_lists}),
     )
 
 
 def applied(name: str, direction: str) -> tuple[str, ...]:
-    """The lines for the lists of a name on a port."""
+    """The lines that bind the lists of a name to a port."""
     return tuple(f"{word} access-group {name} {direction}" for word in WORDS.values())
 
 
 def both_versions(name: str, permits: Iterable[Permit]) -> tuple[AccessList, ...]:
     """A list for each IP version; one without a permit denies everything."""
-    given = tuple(permits)
-    return tuple(
-        AccessList(word, name, _numbered((p for p in given if p.version == version), version))
-        for version, word in WORDS.items()
-    )
+    all_permits = tuple(permits)
+    lists = []
+    for version, word in WORDS.items():
+        permits_of_version = [permit for permit in all_permits if permit.version == version]
+        lists.append(AccessList(ip=word, name=name, entries=_numbered(permits_of_version, version)))
+    return tuple(lists)
 
 
 @per_plan
 def _management_lists(plan: Plan, fabric: str) -> tuple[AccessList, ...] | None:
+    """The lists of the management port; None without a zone of management ports."""
     permits = management_permits(plan, fabric)
     return None if permits is None else both_versions(MANAGEMENT, permits)
 
@@ -116,9 +126,10 @@ def _service_lists(plan: Plan, fabric: str) -> tuple[AccessList, ...]:
         sources = service_sources(plan, fabric, protocol, port)
         if sources is None:
             continue
-        for version, word in WORDS.items():
-            if (name, version) != (GNMI, 6):
-                lists.append(_source_list(word, name, [source for source in sources if source.version == version]))
+        versions = (4,) if name == GNMI else (4, 6)
+        for version in versions:
+            sources_of_version = [source for source in sources if source.version == version]
+            lists.append(_source_list(WORDS[version], name, sources_of_version))
     return tuple(lists)
 
 
@@ -133,17 +144,25 @@ def _source_list(word: str, name: str, sources: list[Network]) -> AccessList:
 
 
 def _services(names: set[str]) -> EosServices:
+    """The lines that bind the lists ``names`` to their services."""
     if not names:
         return EosServices()
+    snmp: list[str] = []
+    if SNMP in names:
+        snmp += [f"snmp-server ipv{version} access-list {SNMP} vrf MGMT" for version in WORDS]
+    gnmi: list[str] = []
+    if GNMI in names:
+        gnmi.append(f"ip access-group {GNMI}")
     return EosServices(
         ssh=tuple(f"{word} access-group {SSH} vrf MGMT in" for word in WORDS.values()),
         eapi=tuple(f"{word} access-group {EAPI}" for word in WORDS.values()),
-        snmp=tuple(f"snmp-server ipv{version} access-list {SNMP} vrf MGMT" for version in WORDS if SNMP in names),
-        gnmi=(f"ip access-group {GNMI}",) if GNMI in names else (),
+        snmp=tuple(snmp),
+        gnmi=tuple(gnmi),
     )
 
 
 def _numbered(permits: Iterable[Permit], version: int) -> tuple[tuple[int, str], ...]:
+    """The entries of a list in one IP version: a remark and the permits of each flow, then a denial."""
     lines: list[str] = []
     for permit in permits:
         lines.append(f"remark {permit.name}")
@@ -157,13 +176,15 @@ def _entries(permit: Permit) -> Iterator[str]:
     protocol = _protocol(permit)
     tail = " established" if permit.established else ""
     endings = [f" {number}" for number in permit.types] or [tail]
-    for source in permit.sources or (None,):
-        for target in permit.targets or (None,):
-            for low in permit.source_ports or (None,):
-                for high in permit.target_ports or (None,):
-                    for ending in endings:
-                        start = f"permit {protocol} {address_words(source)}{_ports(low)}"
-                        yield f"{start} {address_words(target)}{_ports(high)}{ending}"
+    for source, target, source_ports, target_ports, ending in product(
+        permit.sources or (None,),
+        permit.targets or (None,),
+        permit.source_ports or (None,),
+        permit.target_ports or (None,),
+        endings,
+    ):
+        start = f"permit {protocol} {address_words(source)}{_ports(source_ports)}"
+        yield f"{start} {address_words(target)}{_ports(target_ports)}{ending}"
 
 
 def _protocol(permit: Permit) -> str:

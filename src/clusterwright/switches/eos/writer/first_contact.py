@@ -11,8 +11,9 @@ from clusterwright.text.templates import template
 
 
 def contact_file(plan: Plan, contact: PortContact) -> ContactFile:
-    """One for all switches with this management port."""
+    """The file of all switches with this management port."""
     names = {operator.name for operator in administrators(plan)}
     accounts = [account for account in eos_access(plan.spec.site).accounts if account.name in names]
     text = template("eos/first-contact.j2").render(accounts=accounts, port=contact.port, vrf=MANAGEMENT_VRF)
-    return ContactFile(f"eos-{contact.port.lower().replace('/', '-')}", text)
+    port_name = contact.port.lower().replace("/", "-")
+    return ContactFile(name=f"eos-{port_name}", text=text)

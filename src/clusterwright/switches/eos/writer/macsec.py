@@ -39,14 +39,15 @@ class EosMacsec:
 
 def eos_macsec(plan: Plan, view: SwitchView) -> tuple[EosMacsec, ...]:
     """The profiles on ports of a switch, by name."""
-    names = {name for link in view.links if (name := profile_of(link)) is not None}
+    names = {profile_of(link) for link in view.links}
     return tuple(_profile(profile) for profile in plan.spec.encryption.macsec if profile.name in names)
 
 
 def profile_of(link: Link) -> str | None:
     """The profile of a link between switches, set by the lower one's tier; None for hosts and clear links."""
-    up = link.lower_tier.up if link.lower_tier is not None else None
-    return up.macsec if up is not None else None
+    if link.lower_tier is None or link.lower_tier.up is None:
+        return None
+    return link.lower_tier.up.macsec
 
 
 def _profile(profile: MacsecProfile) -> EosMacsec:
@@ -63,4 +64,4 @@ def _profile(profile: MacsecProfile) -> EosMacsec:
 
 
 def _key(key: ConnectivityKey, words: str) -> EosKey:
-    return EosKey(key.ckn, key.secret, words)
+    return EosKey(ckn=key.ckn, secret=key.secret, words=words)

@@ -40,6 +40,7 @@ def route_map_terms(policies: Iterable[RoutePolicy], ip: str) -> tuple[EosRouteM
 
 
 def _lines(policy: RoutePolicy, term: PolicyTerm, ip: str) -> Iterator[str]:
+    """The lines of an entry: its match, then its change of communities."""
     match term.routes:
         case RouteSet.OWN:
             yield f"match {ip} address prefix-list OWN"
@@ -51,8 +52,10 @@ def _lines(policy: RoutePolicy, term: PolicyTerm, ip: str) -> Iterator[str]:
             yield f"match {ip} address prefix-list {border_list(policy.group, policy.direction)}"
         case RouteSet.ALL:
             yield f"description {term.name}"
-    if term.mark is not None:
-        yield f"set community {FROM_BELOW_COMMUNITY if term.mark is Mark.FROM_BELOW else 'none'}"
+    if term.mark is Mark.FROM_BELOW:
+        yield f"set community {FROM_BELOW_COMMUNITY}"
+    elif term.mark is not None:
+        yield "set community none"
 
 
 def border_list(group: str, direction: Direction) -> str:

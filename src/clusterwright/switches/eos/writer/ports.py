@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import Link, SwitchBond
+    from clusterwright.spec.hardware.cages import PortMode
     from clusterwright.switches.eos.writer.borders import EosBorder
 
     Filters = Mapping[str, tuple[str, ...]]
@@ -62,14 +63,17 @@ def eos_ports(view: SwitchView, profile: str | None, filters: Filters, borders: 
 
 def _spare_ports(view: SwitchView, borders: tuple[EosBorder, ...]) -> list[str]:
     """The ports without a link and a border, in the mode of their cages."""
-    mode_of_port = {}
+    mode_by_port: dict[str, PortMode | None] = {}
     for link in view.links:
-        mode = view.mode_of(link.port.side, link.port.port, link.port.speed_gbps)
-        mode_of_port[link.port.port] = mode[1] if mode is not None else None
+        mode_by_port[link.port.port] = _mode(view, link.port.side, link.port.port, link.port.speed_gbps)
     for border in borders:
-        mode = view.mode_of("down", border.port, border.speed_gbps)
-        mode_of_port[border.port] = mode[1] if mode is not None else None
-    return [name for name, _ in spare_ports(view.model, mode_of_port)]
+        mode_by_port[border.port] = _mode(view, "down", border.port, border.speed_gbps)
+    return [name for name, _ in spare_ports(view.model, mode_by_port)]
+
+
+def _mode(view: SwitchView, side: str, port: str, speed_gbps: int) -> PortMode | None:
+    block_and_mode = view.mode_of(side, port, speed_gbps)
+    return None if block_and_mode is None else block_and_mode[1]
 
 
 def _link_port(view: SwitchView, link: Link, profile: str | None, filters: Filters) -> EosPort:
@@ -109,7 +113,7 @@ def _member_lines(bond: SwitchBond) -> tuple[str, ...]:
 
 
 def _channel(bond: SwitchBond, profile: str | None, filters: Filters) -> EosPort:
-    """A port channel: EOS asks it, and no port of it, for VLAN, lists and classes."""
+    """A port channel: on EOS it has the VLAN, lists and classes, and its members have none."""
     return EosPort(
         name=f"Port-Channel{bond.number}",
         description=bond.description,
@@ -136,6 +140,7 @@ def _border_port(view: SwitchView, border: EosBorder) -> EosPort:
 
 def _speed(view: SwitchView, side: str, port: str, speed_gbps: int) -> str | None:
     """The speed with its number of lanes: fewer for a port in a shared cage."""
-    mode = view.mode_of(side, port, speed_gbps)
-    shares_cage = mode is not None and len(mode[1].subports) > 1
-    return (_BREAKOUT_SPEEDS if shares_cage else _SPEEDS).get(speed_gbps)
+    mode = _mode(view, side, port, speed_gbps)
+    if mode is not None and len(mode.subports) > 1:
+        return _BREAKOUT_SPEEDS.get(speed_gbps)
+    return _SPEEDS.get(speed_gbps)

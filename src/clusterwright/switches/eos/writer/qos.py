@@ -26,7 +26,7 @@ SYSTEM = "eos"
 class EosQueue:
     """A traffic class: its DSCPs, transmit queue and share of the bandwidth in percent, None with strict priority.
 
-    ``marking`` are its thresholds, ``counts_marks`` says that the queue's counter of marked packets is on.
+    ``marking`` are its thresholds; ``counts_marks``: the queue's counter of marked packets is on.
     """
 
     traffic_class: int

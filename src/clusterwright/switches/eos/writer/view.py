@@ -1,4 +1,4 @@
-"""Values of the EOS template: every value as text, every decision taken."""
+"""Values of the EOS template, ready to print."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clusterwright.switches.eos.writer.access import EosAccess, eos_access
 from clusterwright.switches.eos.writer.authentication import EosSharedSecret, shared_secrets
 from clusterwright.switches.eos.writer.bgp import EosBgp, eos_bgp
 from clusterwright.switches.eos.writer.borders import EosBorder, eos_borders
-from clusterwright.switches.eos.writer.filters import AccessList, EosFilters, eos_filters
+from clusterwright.switches.eos.writer.filters import WORDS, AccessList, EosFilters, eos_filters
 from clusterwright.switches.eos.writer.macsec import EosMacsec, eos_macsec
 from clusterwright.switches.eos.writer.ports import EosPort, eos_ports
 from clusterwright.switches.eos.writer.qos import EosQos, eos_qos
@@ -65,8 +65,8 @@ class EosGateway:
 class EosSwitch:
     """A whole switch. ``ip`` is the command word of the fabric's IP version, ``vrf`` the words before a server.
 
-    ``ports`` are all it has, ``source_port`` is the one that requests to servers leave from where no
-    management port has a VRF of its own.
+    ``ports`` are all ports; ``source_port`` is the source interface of requests to servers, without a management port
+    in a VRF of its own.
 
     ``hash_seed`` are the chip's family and the seed of its hash over equal paths, "" for the default seed.
     """
@@ -105,8 +105,11 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
     """All values of one switch's startup configuration."""
     view = view_switch(plan, device)
     qos = eos_qos(view)
+    qos_profile = None if qos is None else qos.profile
     filters = eos_filters(plan, view)
     borders = eos_borders(plan, view)
+    authentications = [session.authentication for session in view.sessions]
+    authentications += [border.authentication for border in borders]
     return EosSwitch(
         name=device.name,
         title=f"{device.name} ({view.model.part}, EOS-{view.release})",
@@ -115,15 +118,15 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         access=eos_access(view.site),
         filters=filters,
         access_lists=(*filters.lists, *chain.from_iterable(border.lists for border in borders)),
-        ip="ip" if view.version == 4 else "ipv6",
+        ip=WORDS[view.version],
         family=f"ipv{view.version}",
         vrf="" if view.management is None else f"vrf {MANAGEMENT_VRF} ",
         management=_management(plan, view.management),
         gateway=_gateway(view),
-        loopback=view.origins[0].text if view.loopback is not None else None,
+        loopback=None if view.loopback is None else view.origins[0].text,
         loopback_port=systems()["eos"].loopback,
         source_port=_source_port(view),
-        ports=eos_ports(view, qos.profile if qos is not None else None, filters.hosts, borders),
+        ports=eos_ports(view, qos_profile, filters.hosts, borders),
         discards=tuple(origin.text for origin in view.origins if not origin.is_connected),
         pools=tuple(f"{network} eq {length}" for network, length in view.pools),
         qos=qos,
@@ -131,9 +134,7 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
         hash_seed=_hash_seed(view),
         bgp=eos_bgp(view, borders),
         borders=borders,
-        shared_secrets=shared_secrets(
-            (*(s.authentication for s in view.sessions), *(b.authentication for b in borders))
-        ),
+        shared_secrets=shared_secrets(authentications),
         macsec=eos_macsec(plan, view),
     )
 
@@ -141,22 +142,32 @@ def eos_switch(plan: Plan, device: Device) -> EosSwitch:
 def _source_port(view: SwitchView) -> str:
     """The source interface of requests to servers without a management port."""
     system = systems()["eos"]
-    return {"gateway": system.gateway, "loopback": system.loopback}.get(view.asks_from, "")
+    if view.asks_from == "gateway":
+        return system.gateway
+    if view.asks_from == "loopback":
+        return system.loopback
+    return ""
 
 
 def _hash_seed(view: SwitchView) -> str:
+    """The chip's family and the seed of its hash; "" for the default seed."""
     function = view.hashing.function
-    return f"{function.written} {function.seed}" if function is not None and function.written else ""
+    if function is None or not function.written:
+        return ""
+    return f"{function.written} {function.seed}"
 
 
 def _management(plan: Plan, link: Link | None) -> EosManagement | None:
     if link is None:
         return None
     port = management_port(plan, link)
-    routes = tuple(str(network) for network in management_reach(plan, link.port.fabric))
-    ip = "ip" if port.version == 4 else "ipv6"
     return EosManagement(
-        port=port.port, description=port.description, ip=ip, address=port.address, gateway=port.gateway, routes=routes
+        port=port.port,
+        description=port.description,
+        ip=WORDS[port.version],
+        address=port.address,
+        gateway=port.gateway,
+        routes=tuple(str(network) for network in management_reach(plan, link.port.fabric)),
     )
 
 
@@ -164,12 +175,12 @@ def _gateway(view: SwitchView) -> EosGateway | None:
     subnet = view.host_subnet
     if subnet is None or subnet.gateway is None:
         return None
-    address = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
-    port, gateway_address = systems()["eos"].gateway, format_address(subnet.gateway, view.version)
+    port = systems()["eos"].gateway
+    gateway_address = format_address(subnet.gateway, view.version)
     return EosGateway(
         port=port,
         vlan=HOST_VLAN,
-        address=address,
+        address=f"{gateway_address}/{subnet.prefix_length}",
         mtu=view.fabric.mtu,
         boot=tuple(_boot_lines(view, port, gateway_address)),
     )
@@ -177,8 +188,10 @@ def _gateway(view: SwitchView) -> EosGateway | None:
 
 def _boot_lines(view: SwitchView, port: str, address: str) -> Iterator[str]:
     """The relay, with the gateway's address as its source, as in flows. EOS advertises itself by default."""
-    if view.relay is not None and view.version == 4:
+    if view.relay is None:
+        return
+    if view.version == 4:
         yield f"ip helper-address {view.relay} source-interface {port}"
-    elif view.relay is not None:
+    else:
         yield f"ipv6 dhcp relay destination {view.relay} source-address {address}"
         yield "ipv6 nd managed-config-flag"
