@@ -10,13 +10,14 @@ switch's parser refuse the line until the deployment has put the password there,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clusterwright.artifact import Artifact
 from clusterwright.intent.edge import management_reach
 from clusterwright.intent.switch import site_of_system
 from clusterwright.intent.switch_links import ManagementPort, links_of, management_port
 from clusterwright.plan.model import Device, Plan
+from clusterwright.spec.isolation import Network
 from clusterwright.spec.site import Operator, Site, SnmpAccess
 from clusterwright.switches.managed.filters import Acl, mlnxos_filter, nvos_acls
 from clusterwright.text.templates import template
@@ -24,8 +25,8 @@ from clusterwright.text.templates import template
 KIND = "managed-switch"
 MLNX_OS = "mlnx-os"
 NVOS = "nvos"
-# Where each system keeps a configuration that is then applied: with `configuration text file clusterwright apply` on
-# MLNX-OS, with `nv config replace` on NVOS.
+# Paths of a stored configuration, to be applied with `configuration text file clusterwright apply` on MLNX-OS and
+# `nv config replace` on NVOS.
 PATHS = {MLNX_OS: "var/opt/tms/text-configs/clusterwright", NVOS: "etc/nvue.d/startup.yaml"}
 TEMPLATES = {MLNX_OS: "mlnxos/configuration.j2", NVOS: "nvos/startup.yaml.j2"}
 
@@ -50,12 +51,12 @@ class ManagedSwitch:
     name: str
     part: str
     site: Site
-    port: ManagementPort | None
-    routes: tuple[str, ...]
-    filters: tuple[str, ...]
-    acls: tuple[Acl, ...]
     accounts: tuple[Account, ...]
     snmp: SnmpAccess | None
+    port: ManagementPort | None = None
+    routes: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+    acls: tuple[Acl, ...] = ()
 
 
 def applies(plan: Plan, device: Device) -> bool:
@@ -72,26 +73,31 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 
 def managed_switch(plan: Plan, device: Device) -> ManagedSwitch:
     """A managed switch's values."""
-    site = site_of_system(plan, plan.spec.catalogue[device.model].network_os or "")
-    link = next((link for link in links_of(plan, device) if link.port.side == "management"), None)
-    return ManagedSwitch(
+    model = plan.spec.catalogue[device.model]
+    site = site_of_system(plan, model.network_os or "")
+    switch = ManagedSwitch(
         name=device.name,
-        part=plan.spec.catalogue[device.model].part,
+        part=model.part,
         site=site,
-        port=None if link is None else management_port(plan, link),
-        routes=() if link is None else _routes(plan, link.port.fabric),
-        filters=() if link is None else mlnxos_filter(plan, link.port.fabric),
-        acls=() if link is None else nvos_acls(plan, link.port.fabric),
         accounts=tuple(_account(operator) for operator in site.operators),
         snmp=site.snmp,
     )
-
-
-def _routes(plan: Plan, fabric: str) -> tuple[str, ...]:
-    return tuple(
-        f"{net.network_address} {net.netmask}" if net.version == 4 else str(net)
-        for net in management_reach(plan, fabric)
+    link = next((link for link in links_of(plan, device) if link.port.side == "management"), None)
+    if link is None:
+        return switch
+    fabric = link.port.fabric
+    return replace(
+        switch,
+        port=management_port(plan, link),
+        routes=tuple(_destination(network) for network in management_reach(plan, fabric)),
+        filters=mlnxos_filter(plan, fabric),
+        acls=nvos_acls(plan, fabric),
     )
+
+
+def _destination(network: Network) -> str:
+    """A route's destination: address and mask in IPv4, the prefix in IPv6."""
+    return f"{network.network_address} {network.netmask}" if network.version == 4 else str(network)
 
 
 def _account(operator: Operator) -> Account:
@@ -99,4 +105,4 @@ def _account(operator: Operator) -> Account:
     for number, text in enumerate(operator.keys):
         kind, key = text.split(" ")[:2]
         keys.append((f"key{number}", kind, key))
-    return Account(operator.name, operator.role, tuple(keys))
+    return Account(name=operator.name, role=operator.role, keys=tuple(keys))
