@@ -13,15 +13,17 @@ from clusterwright.plan.model import fabric_of
 from clusterwright.switches.sonic.writer.services import source_interface
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from clusterwright.intent.switch import SwitchView
     from clusterwright.intent.switch_links import ManagementPort
     from clusterwright.plan.model import Plan
     from clusterwright.spec.fabric import Fabric
     from clusterwright.spec.site import CentralAaa, Site, SnmpAccess, Telemetry
 
-# Where SONiC's own documentation keeps certificates of its services; its models want .cer and .key.
+# The folder of services' certificates in SONiC's documentation; its models require the suffixes .cer and .key.
 CREDENTIALS = "/etc/sonic/credentials"
-# sonic-gnmi lets a collector with this role read and refuses what it sets.
+# sonic-gnmi permits a collector with this role to read, and refuses its changes.
 READ_ONLY = "gnmi_readonly"
 SSH_PORT, SNMP_PORT, TACACS_PORT, RADIUS_PORT = 22, 161, 49, 1812
 ANSWER_S = 5
@@ -57,28 +59,39 @@ def access_tables(plan: Plan, view: SwitchView, port: ManagementPort | None) -> 
 
 def _aaa(aaa: CentralAaa, view: SwitchView, port: ManagementPort | None) -> dict[str, Any]:
     """Servers in the spec's order (the highest priority is asked first), then local accounts when none answers."""
-    vrf = {} if port is None else {"vrf": "mgmt"}
+    vrf: dict[str, str] = {}
+    source: dict[str, str] = {}
     interface = source_interface(view)
-    source = {} if interface is None else {"src_intf": interface[0]}
     if port is not None:
+        vrf = {"vrf": "mgmt"}
         source = {"src_intf": port.port}
+    elif interface is not None:
+        source = {"src_intf": interface[0]}
     shared = {"passkey": secret(aaa.secret), "timeout": str(ANSWER_S), "auth_type": "pap"}
-    ranked = {server: {"priority": str(len(aaa.servers) - index)} for index, server in enumerate(aaa.servers)}
     if aaa.protocol == "tacacs":
-        login = {"login": "tacacs+,local", "failthrough": "False"}
+        methods = {"login": "tacacs+,local"}
         return {
-            "AAA": {"authentication": login}
-            | {kind: {"login": "tacacs+,local"} for kind in ("authorization", "accounting")},
+            "AAA": {
+                "authentication": methods | {"failthrough": "False"},
+                "authorization": methods,
+                "accounting": methods,
+            },
             "TACPLUS": {"global": shared | source},
-            "TACPLUS_SERVER": {server: rank | {"tcp_port": str(TACACS_PORT)} | vrf for server, rank in ranked.items()},
+            "TACPLUS_SERVER": _ranked_servers(aaa.servers, {"tcp_port": str(TACACS_PORT)} | vrf),
         }
     return {
         "AAA": {"authentication": {"login": "radius,local", "failthrough": "False"}},
         "RADIUS": {"global": shared},
-        "RADIUS_SERVER": {
-            server: rank | {"auth_port": str(RADIUS_PORT)} | vrf | source for server, rank in ranked.items()
-        },
+        "RADIUS_SERVER": _ranked_servers(aaa.servers, {"auth_port": str(RADIUS_PORT)} | vrf | source),
     }
+
+
+def _ranked_servers(servers: Sequence[str], settings: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The servers with equal settings, and falling priorities in the order of the spec."""
+    ranked = {}
+    for index, server in enumerate(servers):
+        ranked[server] = {"priority": str(len(servers) - index), **settings}
+    return ranked
 
 
 def _snmp(snmp: SnmpAccess, port: ManagementPort | None) -> dict[str, Any]:
@@ -123,8 +136,9 @@ def _control_plane(plan: Plan, fabric: Fabric, site: Site) -> dict[str, Any]:
     """
     if fabric.addressing is None:
         return {}
-    everybody = {4: {"SRC_IP": "0.0.0.0/0"}, 6: {"SRC_IPV6": "::/0"}}[fabric.addressing.hosts.version]
-    tables, rules = {}, {}
+    any_source = {4: {"SRC_IP": "0.0.0.0/0"}, 6: {"SRC_IPV6": "::/0"}}[fabric.addressing.hosts.version]
+    tables: dict[str, dict[str, Any]] = {}
+    rules: dict[str, dict[str, str]] = {}
     services = [("SSH", "SSH_SOURCES", "tcp", SSH_PORT)]
     if site.snmp is not None:
         services.append(("SNMP", "SNMP_SOURCES", "udp", SNMP_PORT))
@@ -136,13 +150,15 @@ def _control_plane(plan: Plan, fabric: Fabric, site: Site) -> dict[str, Any]:
             return {}
         tables[name] = {"type": "CTRLPLANE", "services": [service], "policy_desc": f"who reaches {service}"}
         if not sources:
-            rules[f"{name}|RULE_1"] = {"PRIORITY": "1", "PACKET_ACTION": "DROP", **everybody}
+            rules[f"{name}|RULE_1"] = {"PRIORITY": "1", "PACKET_ACTION": "DROP", **any_source}
         for index, source in enumerate(sources):
-            port = {"L4_DST_PORT": str(number)} if service == "EXTERNAL_CLIENT" else {}
-            rules[f"{name}|RULE_{index + 1}"] = {
+            source_field = "SRC_IP" if source.version == 4 else "SRC_IPV6"
+            rule = {
                 "PRIORITY": str(HIGHEST_PRIORITY - index),
                 "PACKET_ACTION": "ACCEPT",
-                "SRC_IP" if source.version == 4 else "SRC_IPV6": str(source),
-                **port,
+                source_field: str(source),
             }
+            if service == "EXTERNAL_CLIENT":
+                rule["L4_DST_PORT"] = str(number)
+            rules[f"{name}|RULE_{index + 1}"] = rule
     return {"ACL_TABLE": tables, "ACL_RULE": rules}

@@ -28,7 +28,8 @@ def bgp_tables(view: SwitchView) -> dict[str, Any]:
     if view.device.asn is None or not view.bgp_sides:
         return {}
     family = f"ipv{view.version}_unicast"
-    sides = [side.upper() for side in view.bgp_sides]
+    groups = [side.upper() for side in view.bgp_sides]
+    discards = [origin for origin in view.origins if not origin.is_connected]
     process = {
         "local_asn": str(view.device.asn),
         "router_id": view.router_id,
@@ -45,11 +46,9 @@ def bgp_tables(view: SwitchView) -> dict[str, Any]:
         "BGP_GLOBALS": {VRF: process},
         "BGP_GLOBALS_AF": {f"{VRF}|{family}": {"max_ebgp_paths": str(view.ecmp_width)}},
         "BGP_GLOBALS_AF_NETWORK": {f"{VRF}|{family}|{origin.text}": {} for origin in view.origins},
-        "STATIC_ROUTE": {
-            f"{VRF}|{origin.text}": {"blackhole": "true"} for origin in view.origins if not origin.is_connected
-        },
-        "BGP_PEER_GROUP": {f"{VRF}|{side}": _group(view, side) for side in sides},
-        "BGP_PEER_GROUP_AF": {f"{VRF}|{side}|{family}": _group_family(view, side) for side in sides},
+        "STATIC_ROUTE": {f"{VRF}|{origin.text}": {"blackhole": "true"} for origin in discards},
+        "BGP_PEER_GROUP": {f"{VRF}|{group}": _group(view, group) for group in groups},
+        "BGP_PEER_GROUP_AF": {f"{VRF}|{group}|{family}": _group_family(view, group) for group in groups},
         "BGP_NEIGHBOR": {f"{VRF}|{session.remote}": _neighbour(session) for session in view.sessions},
         "BGP_NEIGHBOR_AF": {f"{VRF}|{session.remote}|{family}": {"admin_status": "up"} for session in view.sessions},
         **_sets(view),
@@ -58,24 +57,26 @@ def bgp_tables(view: SwitchView) -> dict[str, Any]:
     }
 
 
-def _of_side(view: SwitchView, side: str) -> list[PlannedSession]:
-    return [session for session in view.sessions if session.side.upper() == side]
+def _sessions_of(view: SwitchView, group: str) -> list[PlannedSession]:
+    return [session for session in view.sessions if session.side.upper() == group]
 
 
-def _group(view: SwitchView, side: str) -> dict[str, str]:
-    sessions = _of_side(view, side)
-    bfd = bool(sessions) and all(session.bfd for session in sessions)
-    return {"keepalive": str(KEEPALIVE_S), "holdtime": str(HOLD_TIME_S)} | ({"bfd": "true"} if bfd else {})
+def _group(view: SwitchView, group: str) -> dict[str, str]:
+    sessions = _sessions_of(view, group)
+    entry = {"keepalive": str(KEEPALIVE_S), "holdtime": str(HOLD_TIME_S)}
+    if sessions and all(session.bfd for session in sessions):
+        entry["bfd"] = "true"
+    return entry
 
 
-def _group_family(view: SwitchView, side: str) -> dict[str, Any]:
+def _group_family(view: SwitchView, group: str) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "admin_status": "up",
-        "route_map_in": [f"FROM-{side}"],
-        "route_map_out": [f"TO-{side}"],
+        "route_map_in": [f"FROM-{group}"],
+        "route_map_out": [f"TO-{group}"],
         "send_community": "none",
     }
-    sessions = _of_side(view, side)
+    sessions = _sessions_of(view, group)
     if sessions:
         limit = route_limit(sessions)
         entry["max_prefix_limit"] = str(limit.maximum)
@@ -94,15 +95,14 @@ def _neighbour(session: PlannedSession) -> dict[str, str]:
 
 
 def _sets(view: SwitchView) -> dict[str, Any]:
+    """The prefix and community sets of the policies."""
     mode = {"mode": f"IPv{view.version}"}
-    ranges = list(chain.from_iterable(_exactly(network, length) for network, length in view.pools))
-    pools = {
-        f"FABRIC|{10 * number}|{network}|{lengths}": {"action": action}
-        for number, (network, lengths, action) in enumerate(ranges, 1)
-    }
-    sets = {
-        f"OWN|{10 * number}|{origin.text}|exact": {"action": "permit"} for number, origin in enumerate(view.origins, 1)
-    }
+    prefixes: dict[str, dict[str, str]] = {}
+    ranges = chain.from_iterable(_exactly(network, length) for network, length in view.pools)
+    for number, (network, lengths, action) in enumerate(ranges, 1):
+        prefixes[f"FABRIC|{10 * number}|{network}|{lengths}"] = {"action": action}
+    for number, origin in enumerate(view.origins, 1):
+        prefixes[f"OWN|{10 * number}|{origin.text}|exact"] = {"action": "permit"}
     below = {
         "set_type": "STANDARD",
         "match_action": "ANY",
@@ -111,24 +111,24 @@ def _sets(view: SwitchView) -> dict[str, Any]:
     }
     return {
         "PREFIX_SET": {"FABRIC": mode, "OWN": mode},
-        "PREFIX": pools | sets,
+        "PREFIX": prefixes,
         "COMMUNITY_SET": {"FROM-BELOW": below},
     }
 
 
 def _exactly(network: str, length: int) -> Iterator[tuple[str, str, str]]:
-    """The rows for a pool's prefixes of one length: its lengths and an action each.
+    """The rows for a pool's prefixes of one length, each with a range of lengths and an action.
 
     A row's range begins at the pool's own length. SONiC writes FRR's file from a template that compares the two lengths
     as text (``"128" > "64"`` is false) and would drop a lower bound above it, so a row of their own denies the shorter
     prefixes (src/sonic-frr-mgmt-framework/templates/bgpd/bgpd.conf.db.pref_list.j2 in sonic-buildimage).
     """
-    own_length = int(network.rpartition("/")[2])
-    if length == own_length:
+    pool_length = int(network.rpartition("/")[2])
+    if length == pool_length:
         yield network, "exact", "permit"
         return
-    yield network, f"{own_length}..{length - 1}", "deny"
-    yield network, f"{own_length}..{length}", "permit"
+    yield network, f"{pool_length}..{length - 1}", "deny"
+    yield network, f"{pool_length}..{length}", "permit"
 
 
 def _route_maps(policies: tuple[RoutePolicy, ...]) -> dict[str, dict[str, Any]]:
@@ -154,6 +154,8 @@ def _entry(term: PolicyTerm) -> dict[str, Any]:
             pass
         case RouteSet.BORDER:
             raise ValueError("borders are refused on SONiC")
-    if term.mark is not None:
-        entry["set_community_inline"] = [FROM_BELOW_COMMUNITY if term.mark is Mark.FROM_BELOW else "none"]
+    if term.mark is Mark.FROM_BELOW:
+        entry["set_community_inline"] = [FROM_BELOW_COMMUNITY]
+    elif term.mark is not None:
+        entry["set_community_inline"] = ["none"]
     return entry

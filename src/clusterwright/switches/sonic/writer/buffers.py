@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 INGRESS, EGRESS = "ingress_lossless_pool", "egress_lossless_pool"
 LOSSY_IN, LOSSY_OUT, LOSSLESS_OUT = "ingress_lossy_profile", "egress_lossy_profile", "egress_lossless_profile"
-# How far below the threshold a group resumes: SONiC's pg_profile_lookup.ini for Tomahawk 5 (3,556 bytes).
+# Cells below the threshold at which a group resumes: SONiC's pg_profile_lookup.ini for Tomahawk 5 (3,556 bytes).
 RESUME_CELLS = 14
 # A group or queue may take as much as is still free (two to the power of dynamic_th), as in the same files.
 SHARE = "0"
@@ -53,10 +53,14 @@ def buffer_tables(view: SwitchView, classes: Sequence[NumberedClass]) -> dict[st
             "xoff": str(cells * cell),
         }
         for item in classes:
-            is_lossless = item.is_lossless
-            promised += cells if is_lossless else 0
-            groups[f"{link.port.port}|{item.number}"] = {"profile": name if is_lossless else LOSSY_IN}
-            queues[f"{link.port.port}|{item.entry.queue}"] = {"profile": LOSSLESS_OUT if is_lossless else LOSSY_OUT}
+            group, queue = f"{link.port.port}|{item.number}", f"{link.port.port}|{item.entry.queue}"
+            if item.is_lossless:
+                promised += cells
+                groups[group] = {"profile": name}
+                queues[queue] = {"profile": LOSSLESS_OUT}
+            else:
+                groups[group] = {"profile": LOSSY_IN}
+                queues[queue] = {"profile": LOSSY_OUT}
     pool = divide_pool(buffer, promised)
     shared = str(pool.shared_cells * cell)
     return {

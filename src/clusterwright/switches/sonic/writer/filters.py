@@ -12,7 +12,7 @@ from clusterwright.intent.edge import HostList, host_lists
 from clusterwright.switches.sonic.writer.ports import channel_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from clusterwright.intent.filter_entries import Permit
     from clusterwright.intent.switch import SwitchView
@@ -37,30 +37,52 @@ def filter_tables(plan: Plan, view: SwitchView) -> dict[str, Any]:
     types: dict[str, Any] = {}
     tables: dict[str, Any] = {}
     rules: dict[str, Any] = {}
-    for one, version in product(lists, (4, 6)):
-        kind, name = f"HOSTS_V{version}", f"HOSTS{one.suffix.replace('-', '_')}_V{version}"
-        matches = ["ETHER_TYPE", *ADDRESSES[version], "IP_PROTOCOL", *PORTS, "TCP_FLAGS", ICMP_TYPES[version]]
-        types[kind] = {"MATCHES": matches, "ACTIONS": ["PACKET_ACTION"], "BIND_POINTS": points}
-        description = f"IPv{version} from hosts" + (f" of {one.tenant}" if one.tenant else "")
-        ports = _bound(view, one)
-        tables[name] = {"type": kind, "policy_desc": description, "stage": "ingress", "ports": ports}
-        matches_of_flows: list[tuple[str, dict[str, str]]] = []
-        for permit in one.permits:
-            if permit.version == version:
-                matches_of_flows += [(permit.name, match) for match in _matches(permit)]
-        for number, (flow, match) in enumerate(matches_of_flows):
-            rule = {"PRIORITY": str(FIRST_PRIORITY - number), "PACKET_ACTION": "FORWARD", **match}
-            rules[f"{name}|{number:04d}-{flow.replace(' ', '-')}"] = rule
-        rest = {"PRIORITY": "1", "PACKET_ACTION": "DROP", "ETHER_TYPE": ETHER_TYPES[version]}
-        rules[f"{name}|9999-everything-else"] = rest
+    for host_list, version in product(lists, (4, 6)):
+        table_type = f"HOSTS_V{version}"
+        types[table_type] = {
+            "MATCHES": ["ETHER_TYPE", *ADDRESSES[version], "IP_PROTOCOL", *PORTS, "TCP_FLAGS", ICMP_TYPES[version]],
+            "ACTIONS": ["PACKET_ACTION"],
+            "BIND_POINTS": points,
+        }
+        table = f"HOSTS{host_list.suffix.replace('-', '_')}_V{version}"
+        description = f"IPv{version} from hosts"
+        if host_list.tenant:
+            description += f" of {host_list.tenant}"
+        tables[table] = {
+            "type": table_type,
+            "policy_desc": description,
+            "stage": "ingress",
+            "ports": _bound_ports(view, host_list),
+        }
+        rules |= _rules(table, host_list.permits, version)
     return {"ACL_TABLE_TYPE": types, "ACL_TABLE": tables, "ACL_RULE": rules}
 
 
-def _bound(view: SwitchView, one: HostList) -> list[str]:
+def _rules(table: str, permits: Iterable[Permit], version: int) -> dict[str, dict[str, str]]:
+    """The rules of a table: the permits of one IP version by falling priority, then a denial."""
+    rules: dict[str, dict[str, str]] = {}
+    for permit in permits:
+        if permit.version != version:
+            continue
+        flow = permit.name.replace(" ", "-")
+        for match in _matches(permit):
+            number = len(rules)
+            priority = str(FIRST_PRIORITY - number)
+            rules[f"{table}|{number:04d}-{flow}"] = {"PRIORITY": priority, "PACKET_ACTION": "FORWARD", **match}
+    rules[f"{table}|9999-everything-else"] = {
+        "PRIORITY": "1",
+        "PACKET_ACTION": "DROP",
+        "ETHER_TYPE": ETHER_TYPES[version],
+    }
+    return rules
+
+
+def _bound_ports(view: SwitchView, host_list: HostList) -> list[str]:
     """The ports of a list, and port channels in place of their members."""
-    ports = [link.port.port for link in view.links if link.port.port in one.ports]
-    channels = [channel_of(bond) for bond in view.bonds if bond.ports[0] in one.ports]
-    return [*(port for port in ports if port not in view.bond_at), *channels]
+    ports = [link.port.port for link in view.links if link.port.port in host_list.ports]
+    single_ports = [port for port in ports if port not in view.bond_at]
+    channels = [channel_of(bond) for bond in view.bonds if bond.ports[0] in host_list.ports]
+    return [*single_ports, *channels]
 
 
 def _matches(permit: Permit) -> Iterator[dict[str, str]]:
@@ -68,7 +90,7 @@ def _matches(permit: Permit) -> Iterator[dict[str, str]]:
     source_key, target_key = ADDRESSES[permit.version]
     protocol = PROTOCOLS.get((permit.version, permit.protocol))
     flags_of_replies = ESTABLISHED if permit.established else (None,)
-    for source, target, low, high, flags, kind in product(
+    for source, target, source_ports, target_ports, flags, icmp_type in product(
         permit.sources or (None,),
         permit.targets or (None,),
         permit.source_ports or (None,),
@@ -76,21 +98,23 @@ def _matches(permit: Permit) -> Iterator[dict[str, str]]:
         flags_of_replies,
         permit.types or (None,),
     ):
-        wanted = {
+        fields = {
             "ETHER_TYPE": ETHER_TYPES[permit.version],
             source_key: None if source is None else str(source),
             target_key: None if target is None else str(target),
             "IP_PROTOCOL": None if protocol is None else str(protocol),
-            **_ports("L4_SRC_PORT", low),
-            **_ports("L4_DST_PORT", high),
+            **_ports("L4_SRC_PORT", source_ports),
+            **_ports("L4_DST_PORT", target_ports),
             "TCP_FLAGS": flags,
-            ICMP_TYPES[permit.version]: None if kind is None else str(kind),
+            ICMP_TYPES[permit.version]: None if icmp_type is None else str(icmp_type),
         }
-        yield {key: value for key, value in wanted.items() if value is not None}
+        yield {field: value for field, value in fields.items() if value is not None}
 
 
 def _ports(field: str, ports: tuple[int, int] | None) -> dict[str, str]:
     if ports is None:
         return {}
     low, high = ports
-    return {field: str(low)} if low == high else {f"{field}_RANGE": f"{low}-{high}"}
+    if low == high:
+        return {field: str(low)}
+    return {f"{field}_RANGE": f"{low}-{high}"}

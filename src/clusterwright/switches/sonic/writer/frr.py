@@ -1,8 +1,8 @@
 """SONiC's settings for FRR, as FRR's own file, from the tables of config_db.json.
 
 A switch writes this file itself when its BGP container starts, and keeps it up to date (sonic-frr-mgmt-framework in
-sonic-net/sonic-buildimage); it is never deployed. It is for programs that read a switch's FRR and not its tables, with
-the default VRF alone.
+sonic-net/sonic-buildimage), so it is never deployed. Programs that read FRR and not the tables take it; it has the
+default VRF alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FrrTerm:
 
 @dataclass(frozen=True, slots=True)
 class FrrGroup:
-    """A peer group; ``limit`` are the words behind maximum-prefix, empty without a limit."""
+    """A peer group; ``limit`` are the words after maximum-prefix, empty without a limit."""
 
     name: str
     keepalive_s: str
@@ -56,7 +56,7 @@ class FrrNeighbour:
 
 @dataclass(frozen=True, slots=True)
 class FrrFile:
-    """Everything the template writes; ``ip`` and ``family`` are FRR's words for the fabric's version of IP."""
+    """The values of the template; ``ip`` and ``family`` are FRR's words for the fabric's version of IP."""
 
     hostname: str
     ip: str
@@ -75,7 +75,7 @@ class FrrFile:
 
 
 def frr_conf(tables: Tables) -> bytes:
-    """The file for the tables of one switch; of one without BGP, its name alone."""
+    """The file for the tables of one switch; without BGP its host name alone."""
     if not tables.get("BGP_GLOBALS"):
         return f"hostname {tables['DEVICE_METADATA']['localhost']['hostname']}\n".encode()
     return template("sonic/frr.conf.j2").render(frr=_view(tables)).encode()
@@ -94,7 +94,7 @@ def _view(tables: Tables) -> FrrFile:
         router_id=process["router_id"],
         restart_s=process["gr_restart_time"],
         paths=tables["BGP_GLOBALS_AF"][f"{_VRF}|{family}"]["max_ebgp_paths"],
-        discards=_of_vrf(tables.get("STATIC_ROUTE", {})),
+        discards=tuple(_discards(tables.get("STATIC_ROUTE", {}))),
         networks=tuple(key.rpartition("|")[2] for key in tables.get("BGP_GLOBALS_AF_NETWORK", {})),
         prefix_lists=tuple(_prefix_line(key, row) for key, row in tables["PREFIX"].items()),
         community_lists=tuple(_community_lines(tables["COMMUNITY_SET"])),
@@ -111,20 +111,22 @@ def _community_lines(sets: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} {row['action']} {member}"
 
 
-def _of_vrf(rows: Mapping[str, Any]) -> tuple[str, ...]:
+def _discards(rows: Mapping[str, Any]) -> Iterator[str]:
     """The prefixes of the default VRF's discard routes."""
-    return tuple(
-        key.rpartition("|")[2]
-        for key, row in rows.items()
-        if key.startswith(f"{_VRF}|") and row.get("blackhole") == "true"
-    )
+    for key, row in rows.items():
+        vrf, _, prefix = key.rpartition("|")
+        if vrf == _VRF and row.get("blackhole") == "true":
+            yield prefix
 
 
 def _prefix_line(key: str, row: Mapping[str, str]) -> str:
     """A row of PREFIX, with a range from the length of the prefix itself."""
     name, number, prefix, lengths = key.split("|")
-    longest = "" if lengths == "exact" else f" le {lengths.rpartition('..')[2]}"
-    return f"{name} seq {number} {row['action']} {prefix}{longest}"
+    line = f"{name} seq {number} {row['action']} {prefix}"
+    if lengths == "exact":
+        return line
+    longest = lengths.rpartition("..")[2]
+    return f"{line} le {longest}"
 
 
 def _term(key: str, row: Mapping[str, Any], ip: str) -> FrrTerm:

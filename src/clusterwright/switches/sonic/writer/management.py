@@ -1,7 +1,7 @@
 """Destinations of a SONiC switch's management port: routes to declared prefixes, and nowhere else.
 
-SONiC's models want a gateway with the port's address, and its start-up makes a default route of it, with metric 201. A
-static discard route comes before it (FRR installs those with metric 20), so that it never carries a packet.
+SONiC's models require a gateway with the port's address, and its start-up makes a default route of it, with metric 201.
+A static discard route comes before it (FRR installs those with metric 20), so it never carries a packet.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ def management_routes(plan: Plan, view: SwitchView, port: ManagementPort | None)
     """STATIC_ROUTE of the management VRF."""
     if port is None or port.gateway is None or view.management is None:
         return {}
-    reach = management_reach(plan, view.management.port.fabric)
-    routes: Table = {f"mgmt|{network}": {"nexthop": port.gateway, "ifname": port.port} for network in reach}
-    return {"STATIC_ROUTE": routes | {f"mgmt|{ANYWHERE[port.version]}": {"blackhole": "true"}}}
+    routes: Table = {}
+    for network in management_reach(plan, view.management.port.fabric):
+        routes[f"mgmt|{network}"] = {"nexthop": port.gateway, "ifname": port.port}
+    routes[f"mgmt|{ANYWHERE[port.version]}"] = {"blackhole": "true"}
+    return {"STATIC_ROUTE": routes}

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from clusterwright.intent.traffic_classes import NumberedClass
 
 MAP = "CLASSES"
-# What the watchdog of a port may not be told: SONiC's limits in milliseconds (sonic-pfcwd.yang).
+# SONiC's limits of a port's watchdog in milliseconds (sonic-pfcwd.yang).
 SHORTEST_MS, LONGEST_DETECTION_MS, LONGEST_RESTORATION_MS, LONGEST_POLL_MS = 100, 5000, 60_000, 1000
-# Addresses and ports as on the other systems; the destination queue pair is no field that SONiC's models know.
+# Addresses and ports as on the other systems; SONiC's models have no field for the destination queue pair.
 HASH_FIELDS = ("IP_PROTOCOL", "SRC_IP", "DST_IP", "L4_SRC_PORT", "L4_DST_PORT")
 HASH_ALGORITHM = "CRC"
 KBYTE = 1000
@@ -29,12 +29,12 @@ def qos_tables(view: SwitchView) -> dict[str, Any]:
     classes = traffic_classes(view.fabric)
     function = view.hashing.function
     algorithm = HASH_ALGORITHM if function is None else function.name
-    spread = {"SWITCH_HASH": {"GLOBAL": {"ecmp_hash": list(HASH_FIELDS), "ecmp_hash_algorithm": algorithm}}}
+    hashing = {"SWITCH_HASH": {"GLOBAL": {"ecmp_hash": list(HASH_FIELDS), "ecmp_hash_algorithm": algorithm}}}
     if not classes:
-        return spread
+        return hashing
     lossless = [item for item in classes if item.is_lossless]
     ports = [link.port.port for link in view.links]
-    same = {str(item.number): str(item.number) for item in classes}
+    groups = {str(item.number): str(item.number) for item in classes}
     queues = {str(item.number): str(item.entry.queue) for item in classes}
     scale = _scale(classes)
     port_map = {"dscp_to_tc_map": MAP, "tc_to_queue_map": MAP, "tc_to_pg_map": MAP}
@@ -42,19 +42,24 @@ def qos_tables(view: SwitchView) -> dict[str, Any]:
     for item in classes:
         class_of_dscp |= {str(dscp): str(item.number) for dscp in item.dscp}
     tables: dict[str, Any] = {
-        **spread,
+        **hashing,
         "DSCP_TO_TC_MAP": {MAP: class_of_dscp},
         "TC_TO_QUEUE_MAP": {MAP: queues},
-        "TC_TO_PRIORITY_GROUP_MAP": {MAP: same},
+        "TC_TO_PRIORITY_GROUP_MAP": {MAP: groups},
         "SCHEDULER": {_scheduler_name(item): _scheduler(item, scale) for item in classes},
         "QUEUE": {f"{port}|{item.entry.queue}": _queue(item) for port, item in product(ports, classes)},
         "WRED_PROFILE": {item.entry.name: _marking(item) for item in classes if item.entry.marking is not None},
     }
     if lossless:
-        numbers = ",".join(str(item.number) for item in lossless)
-        port_map |= {"pfc_to_queue_map": MAP, "pfc_to_pg_map": MAP, "pfc_enable": numbers, "pfcwd_sw_enable": numbers}
-        tables["MAP_PFC_PRIORITY_TO_QUEUE"] = {MAP: {str(item.number): queues[str(item.number)] for item in lossless}}
-        tables["PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"] = {MAP: {str(item.number): str(item.number) for item in lossless}}
+        priorities = [str(item.number) for item in lossless]
+        port_map |= {
+            "pfc_to_queue_map": MAP,
+            "pfc_to_pg_map": MAP,
+            "pfc_enable": ",".join(priorities),
+            "pfcwd_sw_enable": ",".join(priorities),
+        }
+        tables["MAP_PFC_PRIORITY_TO_QUEUE"] = {MAP: {priority: queues[priority] for priority in priorities}}
+        tables["PFC_PRIORITY_TO_PRIORITY_GROUP_MAP"] = {MAP: {priority: priority for priority in priorities}}
         tables |= buffer_tables(view, classes)
         tables["PFC_WD"] = _watchdog(view, ports)
     tables["PORT_QOS_MAP"] = dict.fromkeys(ports, port_map)
@@ -67,18 +72,22 @@ def _scheduler_name(item: NumberedClass) -> str:
 
 def _scale(classes: Sequence[NumberedClass]) -> float:
     """Factor for weights, so that they keep their proportions and fit the models."""
-    return min(1, MOST_WEIGHT / max(1, *(item.entry.weight for item in classes)))
+    heaviest = max(1, *(item.entry.weight for item in classes))
+    return min(1, MOST_WEIGHT / heaviest)
 
 
 def _scheduler(item: NumberedClass, scale: float) -> dict[str, str]:
     if item.entry.strict:
         return {"type": "STRICT"}
-    return {"type": "DWRR", "weight": str(max(1, round(item.entry.weight * scale)))}
+    weight = max(1, round(item.entry.weight * scale))
+    return {"type": "DWRR", "weight": str(weight)}
 
 
 def _queue(item: NumberedClass) -> dict[str, str]:
-    marks = {} if item.entry.marking is None else {"wred_profile": item.entry.name}
-    return {"scheduler": _scheduler_name(item)} | marks
+    queue = {"scheduler": _scheduler_name(item)}
+    if item.entry.marking is not None:
+        queue["wred_profile"] = item.entry.name
+    return queue
 
 
 def _marking(item: NumberedClass) -> dict[str, str]:

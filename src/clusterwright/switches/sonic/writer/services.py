@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.plan.model import format_address
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 SYSTEM = "sonic"  # as the catalogue names it
 RACK_SWITCH = "ToRRouter"
-# isc-dhcp-relay asks from the hosts' gateway where this is the deployment, and from an uplink elsewhere
+# With this deployment isc-dhcp-relay sends requests from the hosts' gateway, otherwise from an uplink
 # (sonic-buildimage, docker-dhcp-relay/dhcpv4-relay.agents.j2: -si).
 ASKS_FROM_GATEWAY = "8"
 SYSLOG_PORT = 514
@@ -30,17 +29,19 @@ COUNTERS = (
 
 
 def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) -> dict[str, Any]:
-    """The tables; without a management port servers are asked over the fabric."""
+    """The tables; without a management port requests to servers cross the fabric."""
     servers = site.management
-    vrf = {} if port is None else {"vrf": "mgmt"}
-    features = list(chain.from_iterable(map(systems()[SYSTEM].configured_for, _purposes(site, view))))
+    syslog = {"port": str(SYSLOG_PORT), "protocol": "udp", "severity": "info"}
+    if port is not None:
+        syslog["vrf"] = "mgmt"
+    features: list[str] = []
+    for purpose in _purposes(site, view):
+        features += systems()[SYSTEM].configured_for(purpose)
     tables: dict[str, Any] = {
         "DEVICE_METADATA": {"localhost": _metadata(view)},
         "NTP_SERVER": {server: {"association_type": "server", "iburst": "on"} for server in servers.ntp},
         "NTP": {"global": {"admin_state": "enabled", "server_role": "disabled", "dhcp": "disabled"}},
-        "SYSLOG_SERVER": {
-            server: {"port": str(SYSLOG_PORT), "protocol": "udp", "severity": "info"} | vrf for server in servers.syslog
-        },
+        "SYSLOG_SERVER": {server: dict(syslog) for server in servers.syslog},
         "DNS_NAMESERVER": {server: {} for server in servers.dns},
         "LLDP": {"GLOBAL": {"enabled": "true", "hello_time": str(LLDP_HELLO_S), "system_name": view.device.name}},
         "FEATURE": {name: {"state": "enabled", "auto_restart": "enabled"} for name in features},
@@ -51,7 +52,7 @@ def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) ->
         name, address = source
         tables["NTP"]["global"]["src_intf"] = [name]
         for server in servers.syslog:
-            if (":" in server) == (":" in address):
+            if _have_same_version(server, address):
                 tables["SYSLOG_SERVER"][server]["source"] = address
     if servers.dns:
         tables["DNS_OPTIONS"] = {"GLOBAL": {"search": [site.domain]}}
@@ -60,9 +61,15 @@ def service_tables(site: Site, view: SwitchView, port: ManagementPort | None) ->
         tables["MGMT_VRF_CONFIG"] = {"vrf_global": {"mgmtVrfEnabled": "true"}}
         tables["NTP"]["global"] |= {"src_intf": [port.port], "vrf": "mgmt"}
         if port.address is not None:
-            gateway = {} if port.gateway is None else {"gwaddr": port.gateway}
-            tables["MGMT_INTERFACE"] = {f"{port.port}|{port.address}": gateway}
+            row: dict[str, str] = {}
+            if port.gateway is not None:
+                row["gwaddr"] = port.gateway
+            tables["MGMT_INTERFACE"] = {f"{port.port}|{port.address}": row}
     return tables
+
+
+def _have_same_version(address: str, other: str) -> bool:
+    return (":" in address) == (":" in other)
 
 
 def source_interface(view: SwitchView) -> tuple[str, str] | None:
@@ -93,7 +100,9 @@ def _purposes(site: Site, view: SwitchView) -> Iterator[str]:
 
 
 def _metadata(view: SwitchView) -> dict[str, str]:
-    """SONiC takes the seed of its hash from ``type``, and starts programs by it: FEATURE has the needed ones.
+    """The switch's own row. SONiC derives the seed of its hash and its started programs from ``type``.
+
+    FEATURE lists the needed programs.
 
     ``suppress-fib-pending`` is left out: the management framework's templates write nothing of it, so FRR announces a
     route before the chip has it in any case (sonic-buildimage, src/sonic-frr-mgmt-framework/templates).
