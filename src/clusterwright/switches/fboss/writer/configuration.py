@@ -1,6 +1,6 @@
 """FBOSS: the configurations of the switch agent and of the BGP daemon, for Meta's rack switches.
 
-Paths are those that the daemons are started with: the agent's from fboss/agent/AgentConfig.cpp, the BGP daemon's from
+Paths are the daemons' start arguments: the agent's from fboss/agent/AgentConfig.cpp, the BGP daemon's from
 FBOSS's CLI documentation.
 """
 
@@ -13,6 +13,7 @@ from clusterwright.artifact import Artifact
 from clusterwright.intent.edge import management_reach
 from clusterwright.intent.switch import view_switch
 from clusterwright.intent.switch_links import management_port
+from clusterwright.plan.own_addresses import HOST_VLAN
 from clusterwright.switches.extra_config import with_patches
 from clusterwright.switches.fboss.writer import host as fboss_host
 from clusterwright.switches.fboss.writer.agent import agent_config
@@ -24,8 +25,8 @@ from clusterwright.text.json_lines import lines_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clusterwright.intent.switch import SwitchView
     from clusterwright.plan.model import Device, Plan
-from clusterwright.plan.own_addresses import HOST_VLAN
 
 KIND = "fboss"
 AGENT_PATH = "etc/coop/agent.conf"
@@ -41,11 +42,17 @@ def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
     """The agent's configuration, on a routing switch the BGP daemon's, and the Linux files of this switch alone."""
     view = view_switch(plan, device)
     yield Artifact(device=device.name, path=fboss_host.HOSTNAME_PATH, source=f"{device.name}\n".encode(), kind=KIND)
-    site, port = view.site, None if view.management is None else management_port(plan, view.management)
-    if view.management is not None and port is not None:
-        reach = [str(network) for network in management_reach(plan, view.management.port.fabric)]
-        zone = firewall_zone(plan, view)
-        profile = fboss_host.connection(port, site.management.dns, site.domain, reach, zone)
+    site = view.site
+    port = None
+    if view.management is not None:
+        port = management_port(plan, view.management)
+        profile = fboss_host.connection(
+            port,
+            dns=site.management.dns,
+            domain=site.domain,
+            reach=[str(network) for network in management_reach(plan, view.management.port.fabric)],
+            zone=firewall_zone(plan, view),
+        )
         yield Artifact(
             device=device.name,
             path=fboss_host.connection_path(port),
@@ -54,22 +61,19 @@ def for_device(plan: Plan, device: Device) -> Iterator[Artifact]:
             mode=fboss_host.CONNECTION_MODE,
         )
     if site.snmp is not None:
-        yield Artifact(
-            device=device.name, path=SNMPD, source=snmpd_conf(site.snmp, device.name, port), kind=KIND, mode=SECRET_MODE
-        )
-    # Texts are made when they are asked for: the documents of all switches at once are a gigabyte.
-    yield Artifact(device.name, AGENT_PATH, partial(_agent_text, plan, device), KIND)
+        snmpd = snmpd_conf(site.snmp, device.name, port)
+        yield Artifact(device=device.name, path=SNMPD, source=snmpd, kind=KIND, mode=SECRET_MODE)
+    # Texts are made at their first access: the documents of all switches at once are a gigabyte.
+    yield Artifact(device=device.name, path=AGENT_PATH, source=partial(_agent_text, plan, view), kind=KIND)
     if speaks_bgp(view):
-        yield Artifact(device.name, BGP_PATH, partial(_bgp_text, plan, device), KIND)
+        yield Artifact(device=device.name, path=BGP_PATH, source=partial(_bgp_text, plan, view), kind=KIND)
 
 
-def _agent_text(plan: Plan, device: Device) -> str:
-    view = view_switch(plan, device)
+def _agent_text(plan: Plan, view: SwitchView) -> str:
     flags = {} if view.site.telemetry is None else PUBLISHING
     document = agent_config(view, fboss_filters(plan, view, HOST_VLAN), flags)
-    return lines_text(with_patches(plan, device, AGENT_PATH, document), depth=3)
+    return lines_text(with_patches(plan, view.device, AGENT_PATH, document), depth=3)
 
 
-def _bgp_text(plan: Plan, device: Device) -> str:
-    document = bgp_config(view_switch(plan, device))
-    return lines_text(with_patches(plan, device, BGP_PATH, document), depth=4)
+def _bgp_text(plan: Plan, view: SwitchView) -> str:
+    return lines_text(with_patches(plan, view.device, BGP_PATH, bgp_config(view)), depth=4)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HOSTNAME_PATH = "etc/hostname"
 CONNECTION_FOLDER = "etc/NetworkManager/system-connections"
-# NetworkManager ignores a profile that others than root can read.
+# NetworkManager ignores a profile with read permission for other users than root.
 CONNECTION_MODE = 0o600
 
 
@@ -27,32 +27,39 @@ def connection_path(port: ManagementPort) -> str:
     return f"{CONNECTION_FOLDER}/{port.port}.nmconnection"
 
 
-def connection(port: ManagementPort, dns: Sequence[str], domain: str, reach: Sequence[str], zone: str | None) -> bytes:
+def connection(
+    port: ManagementPort, *, dns: Sequence[str], domain: str, reach: Sequence[str], zone: str | None
+) -> bytes:
     """The NetworkManager profile of the out-of-band port: one static address, and nothing learnt from the network.
 
     ``reach`` are the prefixes behind the gateway; there is no default route. ``zone`` is firewalld's for the port.
     """
     if port.address is None:
-        return (_lines(port.port, 0, (), domain=domain, reach=(), zone=zone) % ()).encode()
+        lines = _lines(port.port, 0, (), domain=domain, reach=(), zone=zone)
+        return (lines % ()).encode()
     routes = () if port.gateway is None else tuple(reach)
-    alike = _lines(port.port, port.version, tuple(dns), domain=domain, reach=routes, zone=zone)
-    return (alike % (port.address, *[port.gateway] * len(routes))).encode()
+    gateways = [port.gateway] * len(routes)
+    lines = _lines(port.port, port.version, tuple(dns), domain=domain, reach=routes, zone=zone)
+    return (lines % (port.address, *gateways)).encode()
 
 
 @lru_cache(maxsize=64)
 def _lines(
     port: str, addressed: int, dns: Sequence[str], *, domain: str, reach: Sequence[str], zone: str | None
 ) -> str:
-    """With places for the address of IP version ``addressed`` (0 for none), and for the gateway of every route."""
+    """A format string for the address of IP version ``addressed`` (0 for none) and the gateway of every route."""
     lines = ["[connection]", f"id={port}", "type=ethernet", f"interface-name={port}", "autoconnect=true"]
-    lines += ([] if zone is None else [f"zone={zone}"]) + [""]
+    if zone is not None:
+        lines.append(f"zone={zone}")
+    lines.append("")
     for version in (4, 6):
         lines.append(f"[ipv{version}]")
         if version == addressed:
             lines += ["method=manual", f"address1={PLACE}"]
             lines += [f"route{number}={net},{PLACE}" for number, net in enumerate(reach, 1)]
             servers = [server for server in dns if ip_address(server).version == version]
-            lines += [f"dns={';'.join(servers)};"] if servers else []
+            if servers:
+                lines.append(f"dns={';'.join(servers)};")
             lines.append(f"dns-search={domain};")
         else:
             lines.append("method=disabled")
