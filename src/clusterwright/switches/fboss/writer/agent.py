@@ -1,10 +1,10 @@
 """The FBOSS agent's configuration (AgentConfig in fboss/agent/agent_config.thrift) as plain data.
 
-Every routed port gets a VLAN and an interface of its own, as FBOSS wants it on chips of the Tomahawk family; hosts that
-share a subnet share one VLAN. Ports without a cable are left out: on these platforms the agent adds and removes ports
-as listed (SaiPlatform.h, supportsAddRemovePort), and one that is not listed has no link. ``platform`` is the vendor's,
-word for word, where the spec names its file (``chip_settings``): lane maps and SDK settings, which nothing in a plan
-decides. Without it ``platform.chip`` is empty, and the agent does not start (SaiBcmPlatform::getHwConfig).
+Every routed port has its own VLAN and interface, as FBOSS requires on chips of the Tomahawk family; hosts in a shared
+subnet share one VLAN. Ports without a cable are left out: on these platforms the agent adds and removes ports as listed
+(SaiPlatform.h, supportsAddRemovePort), and an unlisted port has no link. ``platform`` is the vendor's, unchanged, from
+the file named in the spec (``chip_settings``): lane maps and SDK settings, independent of the plan. Without it
+``platform.chip`` is empty, and the agent does not start (SaiBcmPlatform::getHwConfig).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FIRST_PORT_VLAN = 2000
 FRAME_OVERHEAD_BYTES = 22
 
 DISABLED, ENABLED = 1, 2
-ADVERTISED_S = 60  # a router that advertises itself is good for 1,800 s (NdpConfig.routerLifetime)
+ADVERTISED_S = 60  # hosts keep an advertised router for 1,800 s (NdpConfig.routerLifetime)
 PARSE_L4 = 2
 STP_FORWARDING = 2
 LLDP_PORT, LLDP_SYSTEM_NAME = 2, 5
@@ -51,10 +51,14 @@ def agent_config(view: SwitchView, filters: FbossFilters | None, flags: Mapping[
 
     Raises PlatformPortError for a port or speed that the platform does not have.
     """
+    arguments = dict(flags)
+    if filters is not None:
+        arguments |= COMMAND_LINE
+    platform = {"chip": {}} if view.platform is None else view.platform
     return {
-        "defaultCommandLineArgs": {**flags, **({} if filters is None else COMMAND_LINE)},
+        "defaultCommandLineArgs": arguments,
         "sw": _switch_config(view, filters),
-        "platform": {"chip": {}} if view.platform is None else view.platform,
+        "platform": platform,
         "thriftApiToRateLimitInQps": {},
     }
 
@@ -62,8 +66,8 @@ def agent_config(view: SwitchView, filters: FbossFilters | None, flags: Mapping[
 def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, Any]:
     classes = traffic_classes(view.fabric)
     buffer = view.model.buffer
-    lossless = sum(item.is_lossless for item in classes)
-    is_lossless = buffer is not None and lossless > 0
+    lossless_classes = sum(item.is_lossless for item in classes)
+    is_lossless = buffer is not None and lossless_classes > 0
     vlan_of_port = _vlans_of_ports(view)
     ports = {}
     for link in view.links:
@@ -79,12 +83,14 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
         "ports": sorted(ports.values(), key=lambda port: in_port_order(port["name"])),
         "vlans": _vlans(view, vlan_of_port),
         "vlanPorts": [_vlan_port(vlan, ports[port]["logicalID"]) for port, vlan in vlan_of_port.items()],
-        **({"aggregatePorts": [_aggregate(bond, ports) for bond in view.bonds]} if view.bonds else {}),
+    }
+    if view.bonds:
+        config["aggregatePorts"] = [_aggregate(bond, ports) for bond in view.bonds]
+    discards = [origin for origin in view.origins if not origin.is_connected]
+    config |= {
         "defaultVlan": DEFAULT_VLAN,
         "interfaces": _interfaces(view, vlan_of_port),
-        "staticRoutesToNull": [
-            {"routerID": 0, "prefix": origin.text} for origin in view.origins if not origin.is_connected
-        ],
+        "staticRoutesToNull": [{"routerID": 0, "prefix": origin.text} for origin in discards],
         "cpuQueues": fboss_classes.cpu_queues(),
         "cpuTrafficPolicy": {"rxReasonToQueueOrderedList": fboss_classes.cpu_traps(_purposes(view))},
         "loadBalancers": fboss_classes.load_balancers(view.hashing),
@@ -102,7 +108,7 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
         config["aclTableGroup"] = filters.group
     if buffer is not None and is_lossless:
         cells = _headroom_cells(view)
-        promised = lossless * sum(cells[link.port.side] for link in view.links)
+        promised = lossless_classes * sum(cells[link.port.side] for link in view.links)
         config["portPgConfigs"] = fboss_classes.priority_groups(classes, buffer.cell_bytes, cells)
         config["bufferPoolConfigs"] = fboss_classes.buffer_pools(divide_pool(buffer, promised), buffer.cell_bytes)
     if view.hashing.queue_pairs:
@@ -111,9 +117,9 @@ def _switch_config(view: SwitchView, filters: FbossFilters | None) -> dict[str, 
 
 
 def _purposes(view: SwitchView) -> tuple[str, ...]:
-    """Purposes of this file's traps to the processor, by the words of the system's list of services."""
-    relays = ("relays",) if view.relay is not None else ()
-    return ("sessions", "bonds", "neighbours", *relays)
+    """Purposes of this file's traps to the processor, as named in the system's list of services."""
+    purposes = ("sessions", "bonds", "neighbours")
+    return purposes if view.relay is None else (*purposes, "relays")
 
 
 def _vlans_of_ports(view: SwitchView) -> dict[str, int]:
@@ -128,8 +134,13 @@ def _port(view: SwitchView, link: Link, vlan: int) -> dict[str, Any]:
     """A port's fields without its queues."""
     port = link.port
     mode = view.mode_of(port.side, port.port, port.speed_gbps)
-    chip_port = view.model.platform_port(port.port, None if mode is None else mode[1])
-    lanes = LANES if mode is None else mode[0].lanes(mode[1])
+    if mode is None:
+        chip_port = view.model.platform_port(port.port, None)
+        lanes = LANES
+    else:
+        block, port_mode = mode
+        chip_port = view.model.platform_port(port.port, port_mode)
+        lanes = block.lanes(port_mode)
     return {
         "logicalID": chip_port.number,
         "name": port.port,
@@ -141,7 +152,7 @@ def _port(view: SwitchView, link: Link, vlan: int) -> dict[str, Any]:
         "parserType": PARSE_L4,
         "routable": True,
         "ingressVlan": vlan,
-        # What LLDP should report; the agent looks for these texts within what it hears.
+        # The agent looks for these texts within the received LLDP values.
         "expectedLLDPValues": {str(LLDP_PORT): link.peer.port, str(LLDP_SYSTEM_NAME): link.peer.device},
     }
 
@@ -149,9 +160,10 @@ def _port(view: SwitchView, link: Link, vlan: int) -> dict[str, Any]:
 def _headroom_cells(view: SwitchView) -> dict[str, int]:
     """For each side with links the headroom in cells for its longest and fastest link."""
     cells_by_side: dict[str, int] = {}
-    links = dict.fromkeys((link.port.side, link.cable.speed_gbps, link.cable.headroom_m) for link in view.links)
-    for side, speed_gbps, length_m in links:
-        cells_by_side[side] = max(headroom_cells(speed_gbps, length_m, view.fabric.mtu), cells_by_side.get(side, 0))
+    cables = dict.fromkeys((link.port.side, link.cable.speed_gbps, link.cable.headroom_m) for link in view.links)
+    for side, speed_gbps, length_m in cables:
+        cells = headroom_cells(speed_gbps, length_m, view.fabric.mtu)
+        cells_by_side[side] = max(cells, cells_by_side.get(side, 0))
     return cells_by_side
 
 
@@ -170,16 +182,23 @@ def _vlans(view: SwitchView, vlan_of_port: Mapping[str, int]) -> list[dict[str, 
 
 def _vlan(number: int, name: str, *, routable: bool) -> dict[str, Any]:
     vlan: dict[str, Any] = {"name": name, "id": number, "recordStats": True, "routable": routable, "ipAddresses": []}
-    return vlan | {"intfID": number} if routable else vlan
+    if routable:
+        vlan["intfID"] = number
+    return vlan
 
 
 def _vlan_port(vlan: int, port: int) -> dict[str, Any]:
-    tags = {"emitTags": False, "emitPriorityTags": False}
-    return {"vlanID": vlan, "logicalPort": port, "spanningTreeState": STP_FORWARDING} | tags
+    return {
+        "vlanID": vlan,
+        "logicalPort": port,
+        "spanningTreeState": STP_FORWARDING,
+        "emitTags": False,
+        "emitPriorityTags": False,
+    }
 
 
 def _aggregate(bond: SwitchBond, ports: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Ports of one LACP link, up while one of them is; each is in the hosts' VLAN by itself."""
+    """The ports of a bond, up while one of them is; each port is in the hosts' VLAN by itself."""
     member = {"priority": LACP_PRIORITY, "rate": LACP_RATES[bond.bond.rate], "activity": LACP_ACTIVE}
     return {
         "key": bond.number,
@@ -191,11 +210,11 @@ def _aggregate(bond: SwitchBond, ports: Mapping[str, dict[str, Any]]) -> dict[st
 
 
 def _interfaces(view: SwitchView, vlan_of_port: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Those of the VLANs but the first one, in their order."""
+    """The interfaces of all VLANs but the first, in their order."""
     interfaces = []
     if view.device.loopback is not None:
-        alone = {"isVirtual": True, "isStateSyncDisabled": True}
-        interfaces.append(_interface(view, FBOSS_LOOPBACK_VLAN, "loopback", view.origins[0].text) | alone)
+        without_ports = {"isVirtual": True, "isStateSyncDisabled": True}
+        interfaces.append(_interface(view, FBOSS_LOOPBACK_VLAN, "loopback", view.origins[0].text) | without_ports)
     subnet = view.host_subnet
     if subnet is not None and subnet.gateway is not None:
         address = f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
@@ -219,19 +238,19 @@ def _interface(view: SwitchView, vlan: int, name: str, address: str) -> dict[str
 
 
 def _relay(view: SwitchView) -> dict[str, str]:
-    """The agent's DHCP server; it reads the VLAN's or the interface's, by its mode. One address only."""
+    """The agent's one DHCP server; depending on its mode it reads that of the VLAN or of the interface."""
     return {} if view.relay is None else {f"dhcpRelayAddressV{view.version}": view.relay}
 
 
 def _advertised(view: SwitchView) -> dict[str, Any]:
-    """DHCPv6 tells no host its router: router advertisements do, with their managed bit for DHCPv6."""
+    """Router advertisements for hosts with DHCPv6, which itself cannot announce a router."""
     if view.relay is None or view.version == 4:
         return {}
     return {"ndp": {"routerAdvertisementSeconds": ADVERTISED_S, "routerAdvertisementManagedBit": True}}
 
 
 def _switch_settings(view: SwitchView) -> dict[str, Any]:
-    """One chip for the whole switch; its type only if FBOSS's number for it is known."""
+    """One chip for the whole switch; nothing for a chip without a number in FBOSS."""
     asic = ASIC_TYPES.get(view.model.asic or "")
     if asic is None:
         return {}

@@ -1,6 +1,6 @@
 """The BGP daemon's configuration (BgpConfig in configerator/structs/neteng/fboss/bgp/bgp_config.thrift) as plain data.
 
-Communities stay with a route here: the mark from below is added and taken away, where other systems replace all.
+A route keeps its communities here: the mark from below is added or removed, while other systems replace all.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ IP_VERSION = {4: 1, 6: 2}
 
 
 def speaks_bgp(view: SwitchView) -> bool:
-    """True for a switch with an AS number, a router's ID and a switch beside it."""
+    """True for a switch with an AS number, a router ID and a neighbouring switch."""
     return view.device.asn is not None and view.router_id is not None and bool(view.bgp_sides)
 
 
@@ -58,9 +58,10 @@ def _peer_group(view: SwitchView, side: str) -> dict[str, Any]:
     version = view.version
     sessions = [session for session in view.sessions if session.side == side]
     name = side.upper()
+    position = "above" if side == "up" else "below"
     group: dict[str, Any] = {
         "name": name,
-        "description": f"neighbours {'above' if side == 'up' else 'below'}",
+        "description": f"neighbours {position}",
         "disable_ipv4_afi": version == 6,
         "disable_ipv6_afi": version == 4,
         "ingress_policy_name": f"FROM-{name}",
@@ -134,7 +135,8 @@ def _actions(term: PolicyTerm) -> list[dict[str, Any]]:
         return [_flow(DENY)]
     if term.mark is None:
         return [_flow(ACCEPT)]
-    return [_community(COMMUNITY_ADD if term.mark is Mark.FROM_BELOW else COMMUNITY_REMOVE), _flow(ACCEPT)]
+    action = COMMUNITY_ADD if term.mark is Mark.FROM_BELOW else COMMUNITY_REMOVE
+    return [_community(action), _flow(ACCEPT)]
 
 
 def _prefix_match(name: str) -> dict[str, Any]:
@@ -162,13 +164,10 @@ def _mark() -> dict[str, Any]:
 
 
 def _fabric_prefixes(version: int, pools: tuple[tuple[str, int], ...]) -> dict[str, Any]:
-    entries = [
-        {
-            "base_prefix": network,
-            "prefix_len_ranges": [{"value": length, "compare_operator": EQUAL_LENGTH}],
-        }
-        for network, length in pools
-    ]
+    entries = []
+    for network, length in pools:
+        exact_length = {"value": length, "compare_operator": EQUAL_LENGTH}
+        entries.append({"base_prefix": network, "prefix_len_ranges": [exact_length]})
     return _prefix_list(version, "FABRIC", "host prefixes and loopbacks", entries)
 
 

@@ -5,7 +5,6 @@ Field names and enum values are those of facebook/fboss, fboss/agent/switch_conf
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from clusterwright.spec.hardware.systems import systems
@@ -72,8 +71,8 @@ QUEUE_PAIR_OFFSET_BYTES = 13
 QUEUE_PAIR_BYTES = 3
 
 
-# Cells of a priority group that are its own, and how far below the threshold it resumes:
-# fboss/agent/hw/test/dataplane_tests/HwTestPfcUtils.cpp, for Tomahawk 3 and 4. What runs in production is unpublished.
+# Reserved cells of a priority group, and the cells below the threshold at which it resumes:
+# fboss/agent/hw/test/dataplane_tests/HwTestPfcUtils.cpp, for Tomahawk 3 and 4. Meta's own values are unpublished.
 MINIMUM_CELLS, RESUME_CELLS = 19, 19
 
 
@@ -83,9 +82,7 @@ def qos_policy(name: str, classes: Sequence[NumberedClass]) -> dict[str, Any]:
     queues = {str(item.number): item.entry.queue for item in classes}
     lossless = {str(item.number): item.number for item in classes if item.is_lossless}
     qos_map: dict[str, Any] = {
-        "dscpMaps": [
-            {"internalTrafficClass": item.number, "fromDscpToTrafficClass": list(item.dscp)} for item in classes
-        ],
+        "dscpMaps": [_dscp_map(item) for item in classes],
         "expMaps": [],
         "trafficClassToQueueId": queues,
     }
@@ -96,10 +93,14 @@ def qos_policy(name: str, classes: Sequence[NumberedClass]) -> dict[str, Any]:
     return {"name": name, "rules": [], "qosMap": qos_map}
 
 
-def port_queues(classes: Sequence[NumberedClass]) -> list[dict[str, Any]]:
-    """The unicast queues: strict, or weighted as the spec says; marking ones with their thresholds.
+def _dscp_map(item: NumberedClass) -> dict[str, Any]:
+    return {"internalTrafficClass": item.number, "fromDscpToTrafficClass": list(item.dscp)}
 
-    A queue's counter of marked packets is always there, so classes that only count need nothing.
+
+def port_queues(classes: Sequence[NumberedClass]) -> list[dict[str, Any]]:
+    """The unicast queues: strict, or weighted as in the spec; marking ones with their thresholds.
+
+    Every queue counts marked packets, so classes with counters alone need no field.
     """
     return [_port_queue(item) for item in sorted(classes, key=lambda item: item.entry.queue)]
 
@@ -140,20 +141,22 @@ def priority_groups(
     classes: Sequence[NumberedClass], cell_bytes: int, headroom_cells: Mapping[str, int]
 ) -> dict[str, list[dict[str, Any]]]:
     """The portPgConfigs of the sides (``down``, ``up``) in ``headroom_cells``, for their different cables."""
+    configs: dict[str, list[dict[str, Any]]] = {}
+    for side, cells in headroom_cells.items():
+        headroom_bytes = cells * cell_bytes
+        configs[PG_CONFIGS[side]] = [_priority_group(item, cell_bytes, headroom_bytes) for item in classes]
+    return configs
+
+
+def _priority_group(item: NumberedClass, cell_bytes: int, headroom_bytes: int) -> dict[str, Any]:
     return {
-        PG_CONFIGS[side]: [
-            {
-                "id": item.number,
-                "name": item.entry.name,
-                "scalingFactor": SCALING_FACTOR_ONE,
-                "minLimitBytes": MINIMUM_CELLS * cell_bytes,
-                "headroomLimitBytes": cells * cell_bytes if item.is_lossless else 0,
-                "resumeOffsetBytes": RESUME_CELLS * cell_bytes,
-                "bufferPoolName": POOL,
-            }
-            for item in classes
-        ]
-        for side, cells in headroom_cells.items()
+        "id": item.number,
+        "name": item.entry.name,
+        "scalingFactor": SCALING_FACTOR_ONE,
+        "minLimitBytes": MINIMUM_CELLS * cell_bytes,
+        "headroomLimitBytes": headroom_bytes if item.is_lossless else 0,
+        "resumeOffsetBytes": RESUME_CELLS * cell_bytes,
+        "bufferPoolName": POOL,
     }
 
 
@@ -165,18 +168,13 @@ def buffer_pools(pool: Pool, cell_bytes: int) -> dict[str, dict[str, int]]:
 
 def load_balancers(hashing: TierHashing) -> list[dict[str, Any]]:
     """Hashing over addresses and ports, for equal paths with the function and the fields of the switch's tier."""
-    function = hashing.function
-    chosen = {} if function is None else {"algorithm": HASHING_ALGORITHMS[function.name], "seed": function.seed}
     fields: dict[str, Any] = {"ipv4Fields": [1, 2], "ipv6Fields": [1, 2], "transportFields": [1, 2], "mplsFields": []}
-    return [
-        {
-            "id": ECMP,
-            "fieldSelection": fields | {"udfGroups": ["dstQueuePair"] if hashing.queue_pairs else []},
-            "algorithm": CRC16_CCITT,
-        }
-        | chosen,
-        {"id": AGGREGATE_PORT, "fieldSelection": fields | {"udfGroups": []}, "algorithm": CRC16_CCITT},
-    ]
+    udf_groups = ["dstQueuePair"] if hashing.queue_pairs else []
+    ecmp = {"id": ECMP, "fieldSelection": fields | {"udfGroups": udf_groups}, "algorithm": CRC16_CCITT}
+    if hashing.function is not None:
+        ecmp |= {"algorithm": HASHING_ALGORITHMS[hashing.function.name], "seed": hashing.function.seed}
+    aggregate = {"id": AGGREGATE_PORT, "fieldSelection": fields | {"udfGroups": []}, "algorithm": CRC16_CCITT}
+    return [ecmp, aggregate]
 
 
 def queue_pair_udf() -> dict[str, Any]:
@@ -210,18 +208,19 @@ def cpu_queues() -> list[dict[str, Any]]:
     Traffic any host can cause the processor to answer, expired and oversized packets, goes to the lowest, limited
     queue.
     """
-    queues: list[dict[str, Any]] = [
-        {
-            "id": queue,
-            "streamType": MULTICAST,
-            "weight": weight,
-            "scheduling": WEIGHTED_ROUND_ROBIN,
-            "name": f"cpuQueue-{name}",
-        }
-        for queue, weight, name in ((LOW, 1, "low"), (MID, 2, "mid"), (HIGH, 4, "high"))
-    ]
-    queues[0]["portQueueRate"] = {"pktsPerSec": {"minimum": 0, "maximum": LOW_QUEUE_PACKETS_PER_S}}
-    return queues
+    low = _cpu_queue(LOW, "low", weight=1)
+    low["portQueueRate"] = {"pktsPerSec": {"minimum": 0, "maximum": LOW_QUEUE_PACKETS_PER_S}}
+    return [low, _cpu_queue(MID, "mid", weight=2), _cpu_queue(HIGH, "high", weight=4)]
+
+
+def _cpu_queue(queue: int, name: str, *, weight: int) -> dict[str, Any]:
+    return {
+        "id": queue,
+        "streamType": MULTICAST,
+        "weight": weight,
+        "scheduling": WEIGHTED_ROUND_ROBIN,
+        "name": f"cpuQueue-{name}",
+    }
 
 
 def cpu_traps(purposes: Collection[str]) -> list[dict[str, int]]:
@@ -231,9 +230,12 @@ def cpu_traps(purposes: Collection[str]) -> list[dict[str, int]]:
     Meta's own configurations (fboss/agent/test/utils/CoppTestUtils.cpp).
     """
     system = systems()[SYSTEM]
-    wanted = set(chain.from_iterable(map(system.configured_for, purposes)))
-    return [
-        {"rxReason": RX_REASONS[name], "queueId": queue}
-        for name, queue in CPU_QUEUES.items()
-        if name in wanted or not system.service(name)
-    ]
+    needed_by_purposes: set[str] = set()
+    for purpose in purposes:
+        needed_by_purposes.update(system.configured_for(purpose))
+    traps = []
+    for name, queue in CPU_QUEUES.items():
+        is_always_needed = not system.service(name)
+        if is_always_needed or name in needed_by_purposes:
+            traps.append({"rxReason": RX_REASONS[name], "queueId": queue})
+    return traps

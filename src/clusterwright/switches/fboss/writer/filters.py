@@ -48,9 +48,9 @@ class FbossFilters:
     group: dict[str, Any]
     """``aclTableGroup``."""
     actions: list[dict[str, Any]]
-    """What the agent does with a packet that an entry matches: it counts it."""
+    """The counter of each entry."""
     counters: list[dict[str, Any]]
-    """The counters that the actions name."""
+    """The counters named in ``actions``."""
 
 
 def fboss_filters(plan: Plan, view: SwitchView, host_vlan: int) -> FbossFilters | None:
@@ -77,9 +77,9 @@ class _ShapedEntry:
     name: str
     counter: str
     source: int | None
-    """Which of the switch's sources it matches; None for any address."""
+    """Index of the matched source among those of the switch; None for any address."""
     match: dict[str, Any]
-    """What it matches beside its source."""
+    """The conditions beside its source."""
 
 
 @lru_cache(maxsize=256)
@@ -107,12 +107,13 @@ def _entry(shape: _ShapedEntry, sources: list[str]) -> dict[str, Any]:
 
 def _tables(view: SwitchView, host_vlan: int, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The tables of the permits, as many as the chip needs for them, above that of the denies."""
-    most = filter_tables_of(SYSTEM).entries
-    parts = [entries[start : start + most] for start in range(0, len(entries), most)]
+    limit = filter_tables_of(SYSTEM).entries
+    parts = [entries[start : start + limit] for start in range(0, len(entries), limit)]
     tables = []
-    for number, part in enumerate(parts):
-        name = f"flows-{number + 1}" if number > 0 else "flows"
-        tables.append(_table(name, DENIES_PRIORITY + len(parts) - number, part, PERMIT_QUALIFIERS))
+    for index, part in enumerate(parts):
+        name = f"flows-{index + 1}" if index > 0 else "flows"
+        priority = DENIES_PRIORITY + len(parts) - index
+        tables.append(_table(name, priority, part, PERMIT_QUALIFIERS))
     denies = list(_denies(view, host_vlan))
     tables.append(_table("closed", DENIES_PRIORITY, denies, (SOURCE_PORT, IP_TYPE, OUTER_VLAN)))
     return tables
@@ -148,18 +149,20 @@ def _matches(permit: Permit) -> Iterator[dict[str, Any]]:
     if permit.protocol == "icmp":
         common = {"proto": ICMP_PROTOCOLS[permit.version]}
     flags = filter_tables_of(SYSTEM).reply_flags if permit.established else (None,)
-    for target, low, high, flag, kind in product(
+    source_ports = tuple(port for port, _ in permit.source_ports)
+    target_ports = tuple(port for port, _ in permit.target_ports)
+    for target, source_port, target_port, flag, icmp_type in product(
         permit.targets or (None,),
-        tuple(port for port, _ in permit.source_ports) or (None,),
-        tuple(port for port, _ in permit.target_ports) or (None,),
+        source_ports or (None,),
+        target_ports or (None,),
         flags,
         permit.types or (None,),
     ):
-        wanted = {
+        fields = {
             "dstIp": None if target is None else format_network(target),
-            "l4SrcPort": low,
-            "l4DstPort": high,
+            "l4SrcPort": source_port,
+            "l4DstPort": target_port,
             "tcpFlagsBitMap": flag,
-            "icmpType": kind,
+            "icmpType": icmp_type,
         }
-        yield {key: value for key, value in wanted.items() if value is not None} | common
+        yield {field: value for field, value in fields.items() if value is not None} | common

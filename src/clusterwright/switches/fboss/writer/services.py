@@ -1,11 +1,11 @@
 """The Linux under FBOSS: time, logs, logins, monitoring, and access to them over the management port.
 
 FBOSS's image is CentOS Stream 9 with chrony, rsyslog, sshd, NetworkManager and firewalld (facebook/fboss,
-fboss-image/). SNMP takes net-snmp and central logins pam_tacplus or pam_radius, which the image must be given. LLDP is
-the agent's own, on by default.
+fboss-image/). SNMP requires net-snmp, and central logins pam_tacplus or pam_radius; these must be added to the image.
+LLDP is the agent's own, on by default.
 
-No secret is written: ``<secret NAME>`` stands in its place, in files only root can read, and no program takes it for a
-password: its blank splits the line.
+No secret is written: ``<secret NAME>`` stands in its place, in files readable for root alone, and no program takes it
+for a password: its blank splits the line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from clusterwright.text.places import PLACE, as_format
 from clusterwright.text.templates import template
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from clusterwright.device_files.writer import SharedFile
     from clusterwright.intent.device_kind import SwitchKind
@@ -40,12 +40,12 @@ ZONE = "management"
 ZONE_FILE = f"etc/firewalld/zones/{ZONE}.xml"
 SECRET_MODE = 0o600
 SYSLOG_PORT = 514
-# fsdb_common.thrift: where FSDB hands out state and statistics that the agent publishes.
+# fsdb_common.thrift: FSDB's port for state and statistics published by the agent.
 FSDB_PORT = 5908
 PUBLISHING = {"publish_state_to_fsdb": "true", "publish_stats_to_fsdb": "true"}
 
 
-Element = tuple[str, tuple[tuple[str, str], ...]]  # the XML element that says what passes, with its attributes
+Element = tuple[str, tuple[tuple[str, str], ...]]  # the XML element of the accepted traffic, with its attributes
 
 
 class FirewallRule(NamedTuple):
@@ -61,18 +61,20 @@ def snmpd_conf(snmp: SnmpAccess, name: str, port: ManagementPort | None) -> byte
     if port is None or port.address is None:
         return (_snmpd_lines(snmp, None) % name).encode()
     address = port.address.partition("/")[0]
-    return (_snmpd_lines(snmp, PLACE) % (address if port.version == 4 else f"[{address}]", name)).encode()
+    if port.version == 6:
+        address = f"[{address}]"
+    return (_snmpd_lines(snmp, PLACE) % (address, name)).encode()
 
 
 @lru_cache(maxsize=16)
 def _snmpd_lines(snmp: SnmpAccess, address: str | None) -> str:
-    """With a place for the name of the switch, behind one for its address if it has one."""
+    """A format string for the name of the switch, after its address if it has one."""
     return as_format(template("fboss/snmpd.conf.j2").render(snmp=snmp, name=PLACE, address=address))
 
 
 def shared_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
     """Linux files common to every switch of a kind."""
-    site, fabric = site_of_system(plan, kind.system), kind.management
+    site = site_of_system(plan, kind.system)
     servers = site.management
     files = [*account_files(plan, kind)]
     if servers.ntp:
@@ -85,7 +87,7 @@ def shared_files(plan: Plan, kind: SwitchKind) -> tuple[SharedFile, ...]:
     if site.aaa is not None and site.aaa.protocol == "radius":
         text = template("fboss/pam-radius.conf.j2").render(aaa=site.aaa)
         files.append((RADIUS, text.encode(), SECRET_MODE))
-    permits = None if fabric is None else management_permits(plan, fabric)
+    permits = None if kind.management is None else management_permits(plan, kind.management)
     if permits is not None:
         rules = tuple(dict.fromkeys(_firewall_rules(permits, site.telemetry)))
         files.append((ZONE_FILE, template("fboss/firewalld-zone.xml.j2").render(rules=rules).encode(), PLAIN))
@@ -124,8 +126,12 @@ def _elements(permit: Permit, telemetry: Telemetry | None) -> Iterator[Element |
         yield "protocol", (("value", permit.protocol),)
     else:
         ranges = list(permit.target_ports)
-        if telemetry is not None and any(low <= telemetry.port <= high for low, high in ranges):
+        if telemetry is not None and _has_port(ranges, telemetry.port):
             ranges.append((FSDB_PORT, FSDB_PORT))
         for low, high in ranges:
             words = str(low) if low == high else f"{low}-{high}"
             yield "port", (("port", words), ("protocol", permit.protocol))
+
+
+def _has_port(ranges: Iterable[tuple[int, int]], port: int) -> bool:
+    return any(low <= port <= high for low, high in ranges)
