@@ -60,34 +60,47 @@ def find(tree: Tree[N], node: N, path: str) -> list[tuple[Variables, N]]:
     """Everything at a path, with the names for its words in ``<>``."""
     matches: list[tuple[Variables, N]] = [({}, node)]
     for word in path.split(" "):
-        further = []
-        for variables, here in matches:
-            for name in _names(tree, here, word, variables):
-                more = {**variables, word[1:-1]: name} if word.startswith("<") else variables
-                further.append((more, tree.below(here)[name]))
-        matches = further
+        deeper_matches: list[tuple[Variables, N]] = []
+        for variables, parent in matches:
+            for name in _names(tree, parent, word, variables):
+                child = tree.below(parent)[name]
+                if _is_variable(word):
+                    deeper_matches.append(({**variables, _variable(word): name}, child))
+                else:
+                    deeper_matches.append((variables, child))
+        matches = deeper_matches
     return matches
 
 
+def _is_variable(word: str) -> bool:
+    return word.startswith("<")
+
+
+def _variable(word: str) -> str:
+    """The name of a variable, without its brackets."""
+    return word[1:-1]
+
+
 def _names(tree: Tree[N], node: N, word: str, variables: Variables) -> list[str]:
+    """The names of an object's children that match a word of a path."""
     below = tree.below(node)
-    if not word.startswith("<"):
-        return [word] if word in below else []
-    value = variables.get(word[1:-1])
-    if value is not None:
-        return [value] if value in below else []
-    return [name for name in below if _is_of(word, name)]
+    name = variables.get(_variable(word)) if _is_variable(word) else word
+    if name is None:
+        return [name for name in below if _may_be(word, name)]
+    return [name] if name in below else []
 
 
-def _is_of(word: str, name: str) -> bool:
-    """Whether a name may stand for a word: an address for one of its version."""
-    if word in {V4, V6}:
-        return _ADDRESS.fullmatch(name) is not None and (":" in name) == (word == V6)
-    return True
+def _may_be(word: str, name: str) -> bool:
+    """Whether a name may stand for a variable: an address for one of its version."""
+    if word not in {V4, V6}:
+        return True
+    version_word = V6 if ":" in name else V4
+    return word == version_word and _ADDRESS.fullmatch(name) is not None
 
 
 def _filled(path: str, variables: Variables) -> list[str]:
-    return [variables[word[1:-1]] if word.startswith("<") else word for word in path.split(" ")]
+    """The words of a path with the values of all its variables. Raises KeyError for an unknown variable."""
+    return [variables[_variable(word)] if _is_variable(word) else word for word in path.split(" ")]
 
 
 def _take(tree: Tree[N], root: N, path: list[str]) -> None:
@@ -103,18 +116,19 @@ def _take(tree: Tree[N], root: N, path: list[str]) -> None:
 
 def _put(tree: Tree[N], root: N, path: list[str], node: N) -> None:
     """Put an object at a path, beside existing ones."""
-    here = root
-    for name in path[:-1]:
-        below = tree.below(here)
+    parent = root
+    *names_above, last_name = path
+    for name in names_above:
+        below = tree.below(parent)
         if name not in below:
             below[name] = tree.branch(node)
-        here = below[name]
-    below = tree.below(here)
-    if path[-1] in below and tree.below(below[path[-1]]):
+        parent = below[name]
+    below = tree.below(parent)
+    if last_name in below and tree.below(below[last_name]):
         for name, child in tree.below(node).items():
-            _put(tree, below[path[-1]], [name], child)
+            _put(tree, below[last_name], [name], child)
     else:
-        below[path[-1]] = node
+        below[last_name] = node
 
 
 def in_words_of(tree: Tree[N], root: N, release: Release) -> None:
@@ -145,8 +159,9 @@ def _to_ordered(tree: Tree[N], root: N) -> None:
 
 def in_oldest_words(tree: Tree[N], root: N) -> None:
     """Name objects as 5.10 does, from any release."""
+    old_words = {new: old for old, new in ON_OFF.items()}
     for switch in reversed(SWITCHES):
-        _reword(tree, root, switch.now, switch.was, {new: old for old, new in ON_OFF.items()})
+        _reword(tree, root, switch.now, switch.was, old_words)
     _from_profiles(tree, root)
     for variables, node in find(tree, root, ORDER):
         for method in list(tree.below(node))[:1]:
@@ -162,47 +177,60 @@ def in_oldest_words(tree: Tree[N], root: N) -> None:
 def _move(
     tree: Tree[N], root: N, was: str, now: str, *, kept: str = "", lifted: str = "", otherwise: str = "default"
 ) -> None:
-    lost = set(was.split(" ")) - set(now.split(" "))
-    wanted = [word for word in now.split(" ") if word.startswith("<") and word not in was.split(" ")]
-    holders = []
+    """Move all objects at the path ``was`` to ``now``.
+
+    A variable of ``was`` alone becomes the value at ``kept``. A variable of ``now`` alone is the value at ``lifted``,
+    which is removed, or ``otherwise`` without that.
+    """
+    lost_variables = _variables_beside(was, now)
+    new_variables = _variables_beside(now, was)
+    lifted_paths: list[list[str]] = []
     for variables, node in find(tree, root, was):
-        names = dict(variables)
+        new_name = otherwise
         if lifted:
-            held = [value for _, value in find(tree, root, " ".join(_part(lifted, variables)))]
-            holders += [_filled(lifted, variables) for _ in held]
-            names |= {word[1:-1]: tree.value(held[0]) if held else otherwise for word in wanted}
-        else:
-            names |= {word[1:-1]: otherwise for word in wanted}
+            lifted_values = find(tree, root, _partly_filled(lifted, variables))
+            lifted_paths += [_filled(lifted, variables) for _ in lifted_values]
+            if lifted_values:
+                new_name = tree.value(lifted_values[0][1])
+        names = variables | dict.fromkeys(new_variables, new_name)
         _take(tree, root, _filled(was, variables))
         if lifted.startswith(was):
             tree.below(node).pop(lifted.rsplit(" ", maxsplit=1)[-1], None)
-            holders = []
+            lifted_paths = []
         _put(tree, root, _filled(now, names), node)
         if kept:
-            (word,) = (word for word in lost if word.startswith("<"))
-            _put(tree, root, _filled(kept, names), tree.leaf(variables[word[1:-1]], node))
-    for holder in holders:
-        if find(tree, root, " ".join(holder)):
-            _take(tree, root, holder)
+            (lost_variable,) = lost_variables
+            _put(tree, root, _filled(kept, names), tree.leaf(variables[lost_variable], node))
+    for path in lifted_paths:
+        if find(tree, root, " ".join(path)):
+            _take(tree, root, path)
 
 
-def _part(path: str, variables: Variables) -> list[str]:
-    return [variables.get(word[1:-1], word) if word.startswith("<") else word for word in path.split(" ")]
+def _variables_beside(path: str, other: str) -> list[str]:
+    """The variables of a path that are missing in another one."""
+    words = [word for word in path.split(" ") if _is_variable(word)]
+    return [_variable(word) for word in dict.fromkeys(words) if word not in other.split(" ")]
+
+
+def _partly_filled(path: str, variables: Variables) -> str:
+    """A path with the values of its known variables."""
+    words = [variables.get(_variable(word), word) if _is_variable(word) else word for word in path.split(" ")]
+    return " ".join(words)
 
 
 def _lower(tree: Tree[N], root: N, move: MovedObject) -> None:
     """Servers named by their address, numbered by their priorities again."""
     priority, host = move.kept.split(" ")[-1], move.lifted.split(" ")[-1]
-    (address,) = set(move.now.split(" ")) - set(move.was.split(" "))
-    (number,) = set(move.was.split(" ")) - set(move.now.split(" "))
+    (address,) = _variables_beside(move.now, move.was)
+    (number,) = _variables_beside(move.was, move.now)
     for variables, node in find(tree, root, move.now):
         below = tree.below(node)
         if priority not in below or host in below:
             continue
         rank = tree.value(below.pop(priority))
-        below[host] = tree.leaf(variables[address[1:-1]], node)
+        below[host] = tree.leaf(variables[address], node)
         _take(tree, root, _filled(move.now, variables))
-        _put(tree, root, _filled(move.was, {number[1:-1]: rank}), node)
+        _put(tree, root, _filled(move.was, {number: rank}), node)
         for gone in GONE:
             is_beside = move.was.startswith(gone.was.rpartition(" ")[0])
             if is_beside and not find(tree, root, gone.was):
@@ -210,6 +238,7 @@ def _lower(tree: Tree[N], root: N, move: MovedObject) -> None:
 
 
 def _reword(tree: Tree[N], root: N, was: str, now: str, words: Mapping[str, str]) -> None:
+    """Move all values in ``words`` from one path to another, reworded."""
     for variables, node in find(tree, root, was):
         text = tree.value(node)
         if text not in words:
@@ -219,7 +248,7 @@ def _reword(tree: Tree[N], root: N, was: str, now: str, words: Mapping[str, str]
 
 
 def _to_profiles(tree: Tree[N], root: N) -> None:
-    """The times of each group's BFD as one profile, equal on all switches of the plan."""
+    """Write the times of each group's BFD as one profile, equal on all switches of the plan."""
     for place in BFD_PLACES:
         for variables, node in find(tree, root, place):
             times = {name: tree.below(node)[name] for name in BFD_TIMES if name in tree.below(node)}
@@ -234,6 +263,7 @@ def _to_profiles(tree: Tree[N], root: N) -> None:
 
 
 def _from_profiles(tree: Tree[N], root: N) -> None:
+    """Write the times of a profile for BFD in each group or neighbour with it."""
     is_on = any(tree.value(node) == "enabled" for _, node in find(tree, root, "router bfd state"))
     profiles = {variables["profile"]: node for variables, node in find(tree, root, PROFILE)}
     used = set()
@@ -241,7 +271,7 @@ def _from_profiles(tree: Tree[N], root: N) -> None:
         for variables, node in find(tree, root, f"{place} profile"):
             name = tree.value(node)
             if name not in profiles:
-                continue  # unread, as is a profile that is not there
+                continue  # stays unread, as does a missing profile
             used.add(name)
             path = _filled(place, variables)
             _take(tree, root, [*path, "profile"])
@@ -268,36 +298,39 @@ def _signs_of_moves(tree: Tree[N], root: N) -> Iterator[Sign[N]]:
         if move.lifted:
             for _, node in find(tree, root, move.now):
                 is_new = move.kept.split(" ")[-1] in tree.below(node)
-                yield Sign(move.since, None, node) if is_new else Sign(None, move.since, node)
+                if is_new:
+                    yield Sign(since=move.since, before=None, node=node)
+                else:
+                    yield Sign(since=None, before=move.since, node=node)
             continue
         for _, node in find(tree, root, move.was):
-            yield Sign(None, move.since, node)
+            yield Sign(since=None, before=move.since, node=node)
         for _, node in find(tree, root, move.now):
-            yield Sign(move.since, None, node)
+            yield Sign(since=move.since, before=None, node=node)
 
 
 def _signs_of_values(tree: Tree[N], root: N) -> Iterator[Sign[N]]:
     for gone in GONE:
         for _, node in find(tree, root, gone.was):
-            yield Sign(None, gone.since, node)
+            yield Sign(since=None, before=gone.since, node=node)
     for switch in SWITCHES:
         for _, node in find(tree, root, switch.was):
             if tree.value(node) in ON_OFF:
-                yield Sign(None, switch.since, node)
+                yield Sign(since=None, before=switch.since, node=node)
         for _, node in find(tree, root, switch.now):
             if tree.value(node) in ON_OFF.values():
-                yield Sign(switch.since, None, node)
+                yield Sign(since=switch.since, before=None, node=node)
 
 
 def _signs_of_profiles_and_groups(tree: Tree[N], root: N) -> Iterator[Sign[N]]:
     for place in BFD_PLACES:
         for _, node in find(tree, root, f"{place} enable"):
-            yield Sign(None, PROFILES_SINCE, node)
+            yield Sign(since=None, before=PROFILES_SINCE, node=node)
         for _, node in find(tree, root, f"{place} profile"):
-            yield Sign(PROFILES_SINCE, None, node)
+            yield Sign(since=PROFILES_SINCE, before=None, node=node)
     for word in ("server", "interface"):
         for _, node in find(tree, root, f"service dhcp-relay <vrf> {word}"):
-            yield Sign(None, RELAY_GROUPS_SINCE, node)
+            yield Sign(since=None, before=RELAY_GROUPS_SINCE, node=node)
     for word in ("server-group", "downstream-interface"):
         for _, node in find(tree, root, f"service dhcp-relay <vrf> {word}"):
-            yield Sign(RELAY_GROUPS_SINCE, None, node)
+            yield Sign(since=RELAY_GROUPS_SINCE, before=None, node=node)

@@ -1,6 +1,6 @@
 """BGP with NVUE: the process, its neighbours and policies in both directions, as on the other systems.
 
-Policies hang on peer groups, one for each side. Communities mark routes inside a switch and are never sent.
+Peer groups, one for each side, have the policies. Communities mark routes inside a switch and are never sent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clusterwright.intent.switch import SwitchView
 
 SOURCE = "SOURCE"
-# What replaces the communities that a route brought along; a route without the mark gets one that no policy matches.
+# Replacements of a route's received communities; without the mark a route gets one that no policy matches.
 _COMMUNITIES = {Mark.FROM_BELOW: FROM_BELOW_COMMUNITY, Mark.NONE: "64512:2"}
 ON, OFF = "on", "off"
 PERCENT = 100
@@ -30,7 +30,7 @@ Objects = dict[str, Any]
 
 
 def speaks_bgp(view: SwitchView) -> bool:
-    """True for a switch with an AS number and a switch beside it."""
+    """True for a switch with an AS number and a neighbouring switch."""
     return view.device.asn is not None and bool(view.bgp_sides)
 
 
@@ -59,45 +59,58 @@ def default_vrf(view: SwitchView) -> Objects:
         "multipaths": {"ebgp": view.ecmp_width},
         "network": {origin.text: {} for origin in view.origins},
     }
-    families = {family: objects} | ({"ipv4-unicast": {"enable": OFF}} if view.version == 6 else {})
     bgp = {
-        "address-family": dict(sorted(families.items())),
+        "address-family": _families(view, objects),
         "autonomous-system": view.device.asn,
         "enable": ON,
         "neighbor": {session.remote: _neighbour(session) for session in view.sessions},
         "path-selection": {"multipath": {"aspath-ignore": ON}},
-        "peer-group": {side.upper(): _group(view, side, family) for side in view.bgp_sides},
+        "peer-group": {side.upper(): _group(view, side) for side in view.bgp_sides},
         "router-id": view.router_id,
     }
-    discards = {
-        origin.text: {"address-family": family, "via": {"blackhole": {"type": "blackhole"}}}
-        for origin in view.origins
-        if not origin.is_connected
-    }
-    routes: Objects = {"static": discards} if discards else {}
+    vrf: Objects = {"bgp": bgp}
     if route_source(view) is not None:
-        # 5.10, Route Filtering: what BGP's routes are like in the kernel, which packets of the switch's own follow.
-        routes |= {"rib": {f"ipv{view.version}": {"protocol": {"bgp": {"fib-filter": SOURCE}}}}}
-    return {"bgp": bgp} | dict(sorted(routes.items()))
+        # This filter sets the source address of BGP's routes in the kernel, for the switch's own packets
+        # (Cumulus Linux 5.10, Route Filtering).
+        vrf["rib"] = {f"ipv{view.version}": {"protocol": {"bgp": {"fib-filter": SOURCE}}}}
+    discards: Objects = {}
+    for origin in view.origins:
+        if not origin.is_connected:
+            discards[origin.text] = {"address-family": family, "via": {"blackhole": {"type": "blackhole"}}}
+    if discards:
+        vrf["static"] = discards
+    return vrf
+
+
+def _families(view: SwitchView, objects: Objects) -> Objects:
+    """The address families of BGP, with ``objects`` for the fabric's; over IPv6 IPv4 is off."""
+    if view.version == 4:
+        return {"ipv4-unicast": objects}
+    return {"ipv4-unicast": {"enable": OFF}, "ipv6-unicast": objects}
 
 
 def route_source(view: SwitchView) -> str | None:
-    """The source of BGP's routes, if requests of the switch, or of hosts over IPv6, leave by them.
+    """The source of BGP's routes, if requests of the switch, or of hosts over IPv6, use these routes.
 
-    For servers NVUE has no word for the source address; for IPv4 relays it has one.
+    NVUE has no setting for the source address of requests to servers, only for that of IPv4 relays.
     """
-    if view.version == 6 and view.relay_source is not None and view.relay_source == view.loopback:
+    is_relay_from_loopback = view.relay_source is not None and view.relay_source == view.loopback
+    if view.version == 6 and is_relay_from_loopback:
         return view.loopback
-    asks = view.asks_from == "loopback" or (view.asks_from == "gateway" and _has_servers(view))
-    return view.fabric_source if asks else None
+    if view.asks_from == "loopback":
+        return view.fabric_source
+    if view.asks_from == "gateway" and _has_servers(view):
+        return view.fabric_source
+    return None
 
 
 def _has_servers(view: SwitchView) -> bool:
-    servers, central = view.site.management, () if view.site.aaa is None else view.site.aaa.servers
-    return bool(servers.dns or servers.ntp or servers.syslog or central)
+    servers = view.site.management
+    has_login_servers = view.site.aaa is not None and bool(view.site.aaa.servers)
+    return has_login_servers or bool(servers.dns or servers.ntp or servers.syslog)
 
 
-def _group(view: SwitchView, side: str, family: str) -> Objects:
+def _group(view: SwitchView, side: str) -> Objects:
     sessions = [session for session in view.sessions if session.side == side]
     name = side.upper()
     objects: Objects = {
@@ -107,10 +120,9 @@ def _group(view: SwitchView, side: str, family: str) -> Objects:
     }
     if sessions:
         limit = route_limit(sessions)
-        share = max(1, PERCENT * limit.warning // limit.maximum)
-        objects["prefix-limits"] = {"inbound": {"maximum": limit.maximum, "warning-threshold": share}}
-    families = {family: objects} | ({"ipv4-unicast": {"enable": OFF}} if view.version == 6 else {})
-    group: Objects = {"address-family": dict(sorted(families.items()))}
+        threshold_percent = max(1, PERCENT * limit.warning // limit.maximum)
+        objects["prefix-limits"] = {"inbound": {"maximum": limit.maximum, "warning-threshold": threshold_percent}}
+    group: Objects = {"address-family": _families(view, objects)}
     if sessions and all(session.bfd for session in sessions):
         group["bfd"] = {
             "detect-multiplier": BFD_MULTIPLIER,
@@ -122,7 +134,7 @@ def _group(view: SwitchView, side: str, family: str) -> Objects:
 
 
 def _neighbour(session: PlannedSession) -> Objects:
-    """A numbered neighbour. ``<secret NAME>`` is put in place by the deployment."""
+    """A numbered neighbour; the deployment replaces ``<secret NAME>``."""
     objects: Objects = {"description": session.description}
     if session.authentication is not None:
         objects["password"] = f"<secret {session.authentication.secret}>"
@@ -135,15 +147,14 @@ def _neighbour(session: PlannedSession) -> Objects:
 
 
 def _policies(view: SwitchView) -> Objects:
+    """The objects of ``router policy``: a community list, prefix lists and route maps."""
     kind = f"ipv{view.version}"
-    fabric = {
-        str(10 * number): {"action": "permit", "match": {network: _exactly(network, length)}}
-        for number, (network, length) in enumerate(view.pools, 1)
-    }
-    objects = {
-        str(10 * number): {"action": "permit", "match": {origin.text: {}}}
-        for number, origin in enumerate(view.origins, 1)
-    }
+    fabric_rules: Objects = {}
+    for number, (network, length) in enumerate(view.pools, 1):
+        fabric_rules[str(10 * number)] = {"action": "permit", "match": {network: _exactly(network, length)}}
+    own_rules: Objects = {}
+    for number, origin in enumerate(view.origins, 1):
+        own_rules[str(10 * number)] = {"action": "permit", "match": {origin.text: {}}}
     maps: Objects = {policy.name: _route_map(policy, kind) for policy in view.routing_policies}
     source = route_source(view)
     if source is not None:
@@ -152,15 +163,17 @@ def _policies(view: SwitchView) -> Objects:
     marked: Objects = {"action": "permit", "community": {FROM_BELOW_COMMUNITY: {}}}
     return {
         "community-list": {"FROM-BELOW": {"rule": {"10": marked}}},
-        "prefix-list": {"FABRIC": {"rule": fabric, "type": kind}, "OWN": {"rule": objects, "type": kind}},
+        "prefix-list": {"FABRIC": {"rule": fabric_rules, "type": kind}, "OWN": {"rule": own_rules, "type": kind}},
         "route-map": maps,
     }
 
 
 def _exactly(network: str, length: int) -> dict[str, int]:
     """The bounds for a pool's prefixes of one length; none for that of the pool itself."""
-    own_length = int(network.rpartition("/")[2])
-    return {} if length == own_length else {"max-prefix-len": length, "min-prefix-len": length}
+    pool_length = int(network.rpartition("/")[2])
+    if length == pool_length:
+        return {}
+    return {"max-prefix-len": length, "min-prefix-len": length}
 
 
 def _route_map(policy: RoutePolicy, kind: str) -> Objects:
@@ -171,7 +184,8 @@ def _route_map(policy: RoutePolicy, kind: str) -> Objects:
 
 
 def _rule(term: PolicyTerm, kind: str) -> Objects:
-    rule: Objects = {"action": {"permit" if term.is_permitted else "deny": {}}}
+    action = "permit" if term.is_permitted else "deny"
+    rule: Objects = {"action": {action: {}}}
     match term.routes:
         case RouteSet.OWN:
             rule["match"] = {"ip-prefix-list": "OWN", "type": kind}

@@ -48,12 +48,13 @@ def render(plan: Plan, device: Device) -> Iterator[Artifact]:
 def configuration(plan: Plan, view: SwitchView) -> Objects:
     """Everything below ``set`` in the words of the switch's release, in NVUE's order: by name."""
     port = None if view.management is None else management_port(plan, view.management)
-    lists, management = host_lists(plan, view), management_filters(plan, view)
-    bound: Objects = {name: {"inbound": {"control-plane": {}}} for name in management}
+    lists = host_lists(plan, view)
+    management_lists = management_filters(plan, view)
+    management_bindings: Objects = {name: {"inbound": {"control-plane": {}}} for name in management_lists}
     sections = {
-        "acl": host_filters(lists) | management,
+        "acl": host_filters(lists) | management_lists,
         "bridge": bridge(view),
-        "interface": interfaces(view, port, bound_lists(lists), bound),
+        "interface": interfaces(view, port, bound_lists(lists), management_bindings),
         "qos": qos(view),
         "router": router(view),
         "service": service(view, port),
@@ -66,12 +67,13 @@ def configuration(plan: Plan, view: SwitchView) -> Objects:
 
 def _vrfs(plan: Plan, view: SwitchView, port: ManagementPort | None) -> Objects:
     vrfs: Objects = {}
-    routes = default_vrf(view)
-    if routes:
-        vrfs["default"] = {"router": routes}
+    default_router = default_vrf(view)
+    if default_router:
+        vrfs["default"] = {"router": default_router}
     if port is not None and port.gateway is not None and view.management is not None:
         family, kind = f"ipv{port.version}-unicast", f"ipv{port.version}-address"
-        reach = management_reach(plan, view.management.port.fabric)
-        static = {str(network): {"address-family": family, "via": {port.gateway: {"type": kind}}} for network in reach}
-        vrfs[MANAGEMENT_VRF] = {"router": {"static": static}}
+        routes_by_prefix: Objects = {}
+        for network in management_reach(plan, view.management.port.fabric):
+            routes_by_prefix[str(network)] = {"address-family": family, "via": {port.gateway: {"type": kind}}}
+        vrfs[MANAGEMENT_VRF] = {"router": {"static": routes_by_prefix}}
     return vrfs

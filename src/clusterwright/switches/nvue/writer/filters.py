@@ -1,6 +1,6 @@
 """Filters of a switch with NVUE for its hosts, and for the services on its management port: `acl`.
 
-A list is asked from its first rule to its last, and takes unmatched packets, so each ends with a denial. Lists bound
+The rules of a list are matched in order, and unmatched packets pass, so each list ends with a denial. Lists bound
 ``inbound`` check packets coming in at a port, those bound ``inbound`` to ``control-plane`` packets to the switch
 itself.
 """
@@ -31,7 +31,8 @@ def host_filters(lists: Iterable[HostList]) -> Objects:
     """The lists of ports to hosts, by name."""
     named: Objects = {}
     for host_list in lists:
-        named |= {name: acl(host_list.permits, version) for version, name in _names(host_list).items()}
+        for version, name in _names(host_list).items():
+            named[name] = acl(host_list.permits, version)
     return named
 
 
@@ -44,9 +45,9 @@ def bound_lists(lists: Iterable[HostList]) -> dict[str, Objects]:
     return bound
 
 
-def _names(one: HostList) -> dict[int, str]:
+def _names(host_list: HostList) -> dict[int, str]:
     """The names of a list in each IP version."""
-    return {version: f"{HOSTS}{one.suffix}-V{version}" for version in VERSIONS}
+    return {version: f"{HOSTS}{host_list.suffix}-V{version}" for version in VERSIONS}
 
 
 def management_filters(plan: Plan, view: SwitchView) -> Objects:
@@ -64,10 +65,11 @@ def acl(permits: Iterable[Permit], version: int) -> Objects:
     numbers = count(STEP, STEP)
     rules: Objects = {}
     for permit in permits:
-        if permit.version == version:
-            for match in _matches(permit):
-                rule = {"action": {"permit": {}}, "match": {"ip": match}, "remark": permit.name}
-                rules[str(next(numbers))] = rule
+        if permit.version != version:
+            continue
+        for match in _matches(permit):
+            rule = {"action": {"permit": {}}, "match": {"ip": match}, "remark": permit.name}
+            rules[str(next(numbers))] = rule
     last = {"action": {"deny": {}}, "match": {"ip": {"dest-ip": "ANY", "source-ip": "ANY"}}}
     rules[str(next(numbers))] = last | {"remark": "everything else"}
     return {"rule": rules, "type": f"ipv{version}"}
@@ -77,7 +79,7 @@ def _matches(permit: Permit) -> Iterator[Objects]:
     """Conditions of rules, for each source, target, type and flag; a rule takes several ports of one side."""
     protocol = _ICMP_WORDS[permit.version] if permit.protocol == ICMP else permit.protocol
     flags = _REPLIES if permit.established else (None,)
-    for source, target, kind, flag in product(
+    for source, target, icmp_type, flag in product(
         permit.sources or (None,), permit.targets or (None,), permit.types or (None,), flags
     ):
         match: Objects = {
@@ -86,17 +88,24 @@ def _matches(permit: Permit) -> Iterator[Objects]:
         }
         if permit.protocol in {TCP, UDP, ICMP}:
             match["protocol"] = protocol
-        if kind is not None:
-            match[f"{protocol}-type"] = kind
-        layer: Objects = {}
+        if icmp_type is not None:
+            match[f"{protocol}-type"] = icmp_type
+        transport: Objects = {}
         if permit.target_ports:
-            layer["dest-port"] = _ports(permit.target_ports)
+            transport["dest-port"] = _ports(permit.target_ports)
         if permit.source_ports:
-            layer["source-port"] = _ports(permit.source_ports)
+            transport["source-port"] = _ports(permit.source_ports)
         if flag is not None:
-            layer |= {"flags": {flag: {}}, "mask": {flag: {}}}
-        yield dict(sorted((match | ({protocol: layer} if layer else {})).items()))
+            transport["flags"] = {flag: {}}
+            transport["mask"] = {flag: {}}
+        if transport:
+            match[protocol] = transport
+        yield dict(sorted(match.items()))
 
 
 def _ports(ranges: tuple[tuple[int, int], ...]) -> Objects:
-    return {str(low) if low == high else f"{low}-{high}": {} for low, high in ranges}
+    ports: Objects = {}
+    for low, high in ranges:
+        name = str(low) if low == high else f"{low}-{high}"
+        ports[name] = {}
+    return ports

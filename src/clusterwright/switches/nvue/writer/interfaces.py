@@ -1,7 +1,7 @@
 """Ports, addresses and the hosts' VLAN of a switch with NVUE.
 
-A port that no cable leads to is not mentioned: Cumulus Linux leaves it down. A split cage is named once with its
-breakout, and each part of it like a port.
+Ports without a cable are left out: Cumulus Linux leaves them down. A split cage has one object with its breakout, and
+each of its parts one like a port.
 """
 
 from __future__ import annotations
@@ -36,38 +36,48 @@ def interfaces(
     """The objects under ``interface``; ``filters`` are the lists of ports to hosts."""
     interfaces: Objects = {}
     for link in sorted(view.links, key=lambda link: in_port_order(link.port.port)):
+        name = link.port.port
         interfaces |= _cage(view, link)
-        is_bound = link.port.port in filters and link.port.port not in view.bond_at
-        lists = {"acl": filters[link.port.port]} if is_bound else {}
-        interfaces[link.port.port] = lists | _port(view, link)
+        interfaces[name] = _port(view, link)
+        if name in filters and name not in view.bond_at:
+            interfaces[name] = {"acl": filters[name]} | interfaces[name]
     for bond in view.bonds:
-        lists = {"acl": filters[bond.ports[0]]} if bond.ports[0] in filters else {}
-        interfaces[f"bond{bond.number}"] = lists | _bond(view, bond)
+        name = f"bond{bond.number}"
+        interfaces[name] = _bond(view, bond)
+        if bond.ports[0] in filters:
+            interfaces[name] = {"acl": filters[bond.ports[0]]} | interfaces[name]
     gateway = _gateway(view)
     if gateway is not None:
-        objects = {
-            "ip": {"address": {gateway: {}}} | _advertised(view),
+        interfaces[systems()[SYSTEM].gateway] = {
+            "ip": {"address": {gateway: {}}} | _router_advertisements(view),
             "link": {"mtu": view.fabric.mtu},
             "type": "svi",
             "vlan": HOST_VLAN,
         }
-        interfaces[systems()[SYSTEM].gateway] = objects
     if view.loopback is not None:
         interfaces[systems()[SYSTEM].loopback] = {"ip": {"address": {view.origins[0].text: {}}}, "type": "loopback"}
     if port is not None:
-        address: Objects = {} if port.address is None else {"address": {port.address: {}}}
-        lists = {"acl": management_filters} if management_filters else {}
-        interfaces[port.port] = lists | {
-            "description": port.description,
-            "ip": address | {"vrf": "mgmt"},
-            "type": "eth",
-        }
+        interfaces[port.port] = _management_port(port, management_filters)
     return interfaces
+
+
+def _management_port(port: ManagementPort, filters: Objects) -> Objects:
+    objects: Objects = {}
+    if filters:
+        objects["acl"] = filters
+    objects["description"] = port.description
+    objects["ip"] = {"vrf": "mgmt"}
+    if port.address is not None:
+        objects["ip"] = {"address": {port.address: {}}, "vrf": "mgmt"}
+    objects["type"] = "eth"
+    return objects
 
 
 def bridge(view: SwitchView) -> Objects:
     """The bridge of the hosts' VLAN, if they share a subnet."""
-    return {"domain": {BRIDGE: {"vlan": {str(HOST_VLAN): {}}}}} if _gateway(view) is not None else {}
+    if not view.shares_subnet:
+        return {}
+    return {"domain": {BRIDGE: {"vlan": {str(HOST_VLAN): {}}}}}
 
 
 def _gateway(view: SwitchView) -> str | None:
@@ -77,15 +87,15 @@ def _gateway(view: SwitchView) -> str | None:
     return f"{format_address(subnet.gateway, view.version)}/{subnet.prefix_length}"
 
 
-def _advertised(view: SwitchView) -> Objects:
-    """DHCPv6 gives booting hosts no router: router advertisements do, off by default in Cumulus Linux."""
+def _router_advertisements(view: SwitchView) -> Objects:
+    """Router advertisements for hosts with DHCPv6, which itself cannot announce a router; off in Cumulus by default."""
     if view.relay is None or view.version == 4:
         return {}
     return {"neighbor-discovery": {"router-advertisement": {"enable": "on", "managed-config": "on"}}}
 
 
 def _bond(view: SwitchView, bond: SwitchBond) -> Objects:
-    """A bond: Cumulus Linux asks it, and no port of it, for VLAN and lists."""
+    """A bond; on Cumulus Linux it has the VLAN and lists, and its members have none."""
     return {
         "bond": {
             "lacp-bypass": "on",
@@ -104,46 +114,50 @@ _CAGE_LANES = 8  # of OSFP and QSFP-DD
 
 
 def _cage(view: SwitchView, link: Link) -> Objects:
-    """The cage of a port, with its breakout, and the cage beside it without lanes for that.
-
-    Nothing for a port with a whole cage.
-    """
+    """The split cage of a port with its breakout, and the cage disabled by that; nothing for a whole cage."""
     part = _PART.fullmatch(link.port.port)
     mode = view.mode_of(link.port.side, link.port.port, link.port.speed_gbps)
     if part is None or mode is None:
         return {}
-    parts, lanes = len(mode[1].subports), mode[0].lanes(mode[1])
-    # Of a cage with eight lanes each port takes its part, unless the text says otherwise.
-    stated = {} if lanes == _CAGE_LANES // parts else {"lanes-per-port": lanes}
-    objects: Objects = {part["cage"]: {"link": {"breakout": {f"{parts}x": stated}}, "type": "swp"}}
-    beside = _lost_cage(view, part["cage"], *mode)
-    if beside is not None:
-        objects[beside] = {"link": {"breakout": {"disabled": {}}}, "type": "swp"}
+    block, port_mode = mode
+    cage, parts, lanes = part["cage"], len(port_mode.subports), block.lanes(port_mode)
+    breakout: Objects = {}
+    # By default each port has an equal part of the cage's eight lanes.
+    if lanes != _CAGE_LANES // parts:
+        breakout["lanes-per-port"] = lanes
+    objects: Objects = {cage: {"link": {"breakout": {f"{parts}x": breakout}}, "type": "swp"}}
+    disabled_cage = _disabled_cage(view, cage, block, port_mode)
+    if disabled_cage is not None:
+        objects[disabled_cage] = {"link": {"breakout": {"disabled": {}}}, "type": "swp"}
     return objects
 
 
-def _lost_cage(view: SwitchView, cage: str, block: PortBlock, mode: PortMode) -> str | None:
-    """The cage without lanes by a mode, to be disabled for NVUE; None for a mode with its own lanes alone."""
-    other = None if mode.disables is None else view.model.block(mode.disables)
-    return None if other is None else other.cages[block.cages.index(cage)]
+def _disabled_cage(view: SwitchView, cage: str, block: PortBlock, mode: PortMode) -> str | None:
+    """The cage that loses its lanes to a mode; None for a mode with its own lanes alone."""
+    if mode.disables is None:
+        return None
+    disabled_block = view.model.block(mode.disables)
+    if disabled_block is None:
+        return None
+    return disabled_block.cages[block.cages.index(cage)]
 
 
 def _port(view: SwitchView, link: Link) -> Objects:
     fec = FEC[error_correction(link.port.speed_gbps, link.cable.medium, link.cable.length_m)]
     objects: Objects = {"description": link.description}
-    if link.port.port in view.bond_at:
-        pass  # its bond is in the bridge
-    elif link.port.address is not None:
+    is_bond_member = link.port.port in view.bond_at  # then the bond is in the bridge
+    if link.port.address is not None and not is_bond_member:
         address = f"{format_address(link.port.address, view.version)}/{link.port.prefix_length}"
         objects["ip"] = {"address": {address: {}}}
-    else:
+    elif not is_bond_member:
         objects["bridge"] = {"domain": {BRIDGE: {"access": HOST_VLAN}}}
+    state = "up" if link.is_up else "down"
     objects["link"] = {
         "auto-negotiate": "off",
         "fec": fec,
         "mtu": view.fabric.mtu,
         "speed": f"{link.port.speed_gbps}G",
-        "state": {"up" if link.is_up else "down": {}},
+        "state": {state: {}},
     }
     if any(entry.priority is not None for entry in view.fabric.classes):
         objects["qos"] = {"pfc-watchdog": {"state": "enable"}}

@@ -1,7 +1,7 @@
 """Classes of service with NVUE: RoCE mode, and the spec's differences: maps, queues, PFC, marks, watchdog.
 
 RoCE mode makes the lossless pool and sizes buffers from the length of the cables. Its own classes are DSCP 26 in
-priority 3 and 48 in 6; every map is therefore written whole, in the profile of all ports (`default-global`).
+priority 3 and 48 in 6, so every map is written whole, in the profile of all ports (`default-global`).
 """
 
 from __future__ import annotations
@@ -30,36 +30,16 @@ def qos(view: SwitchView) -> Objects:
     if not classes:
         return {}
     lossless = [item for item in classes if item.is_lossless]
-    dscps: dict[int, int] = {}
-    for item in classes:
-        dscps |= dict.fromkeys(item.dscp, item.number)
-    # Priorities that no class has carry nothing; they go where the default class goes, and never into a paused queue.
-    numbers = {item.number: item.entry.queue for item in classes}
-    rest = next((item.entry.queue for item in classes if not item.is_lossless), classes[0].entry.queue)
     objects: Objects = {
         "congestion-control": {PROFILE: {"traffic-class": _marking(classes)}},
-        "egress-queue-mapping": {
-            PROFILE: {
-                "switch-priority": {
-                    str(number): {"traffic-class": numbers.get(number, rest)} for number in range(NUMBERS)
-                }
-            }
-        },
+        "egress-queue-mapping": {PROFILE: {"switch-priority": _queue_by_priority(classes)}},
         "egress-scheduler": {PROFILE: {"traffic-class": _queues(classes)}},
-        "mapping": {
-            PROFILE: {
-                "dscp": {str(dscp): {"switch-priority": number} for dscp, number in sorted(dscps.items())},
-                "trust": "l3",
-            }
-        },
+        "mapping": {PROFILE: {"dscp": _priority_by_dscp(classes), "trust": "l3"}},
     }
     if lossless:
-        objects["pfc"] = {
-            PROFILE: {
-                "cable-length": max((ceil(link.cable.headroom_m) for link in view.links), default=1),
-                "switch-priority": {str(item.number): {} for item in lossless},
-            }
-        }
+        longest_m = max((ceil(link.cable.headroom_m) for link in view.links), default=1)
+        priorities: Objects = {str(item.number): {} for item in lossless}
+        objects["pfc"] = {PROFILE: {"cable-length": longest_m, "switch-priority": priorities}}
         times = view.fabric.pfc_watchdog
         objects["pfc-watchdog"] = {
             "polling-interval": times.recovery_ms,
@@ -69,8 +49,27 @@ def qos(view: SwitchView) -> Objects:
     return objects
 
 
+def _priority_by_dscp(classes: Sequence[NumberedClass]) -> Objects:
+    """The map of DSCPs to switch priorities."""
+    number_by_dscp: dict[int, int] = {}
+    for item in classes:
+        number_by_dscp |= dict.fromkeys(item.dscp, item.number)
+    return {str(dscp): {"switch-priority": number} for dscp, number in sorted(number_by_dscp.items())}
+
+
+def _queue_by_priority(classes: Sequence[NumberedClass]) -> Objects:
+    """The map of switch priorities to queues.
+
+    Priorities without a class carry nothing; they get the queue of the first lossy class, never a paused one.
+    """
+    queue_by_number = {item.number: item.entry.queue for item in classes}
+    lossy_queues = [item.entry.queue for item in classes if not item.is_lossless]
+    unused_queue = lossy_queues[0] if lossy_queues else classes[0].entry.queue
+    return {str(number): {"traffic-class": queue_by_number.get(number, unused_queue)} for number in range(NUMBERS)}
+
+
 def _marking(classes: Sequence[NumberedClass]) -> Objects:
-    """Marks of every queue: RoCE mode marks some by itself, and is told not to."""
+    """The marking of every queue: without these objects RoCE mode marks some by itself."""
     queues: Objects = {str(queue): {"ecn": "disable", "red": "disable"} for queue in range(NUMBERS)}
     for item in classes:
         marking = item.entry.marking
@@ -86,12 +85,12 @@ def _marking(classes: Sequence[NumberedClass]) -> Objects:
 
 
 def _queues(classes: Sequence[NumberedClass]) -> Objects:
-    """How all eight are served: RoCE mode gives queues 0 and 3 half each, whichever queues the classes have.
+    """The scheduling of all eight queues; by default RoCE mode gives half each to queues 0 and 3.
 
-    One that no priority leads to is strict, and so takes no share of the others.
+    A queue without a priority is strict, and so takes no share of the others.
     """
-    served = {item.entry.queue for item in classes}
-    queues: Objects = {str(queue): {"mode": "strict"} for queue in range(NUMBERS) if queue not in served}
+    used_queues = {item.entry.queue for item in classes}
+    queues: Objects = {str(queue): {"mode": "strict"} for queue in range(NUMBERS) if queue not in used_queues}
     queues |= {str(item.entry.queue): {"mode": "strict"} for item in classes if item.entry.strict}
     weighted = [item.entry for item in classes if not item.entry.strict]
     percents = shares([entry.weight for entry in weighted])

@@ -19,57 +19,60 @@ if TYPE_CHECKING:
 SYSTEM = "nvue"
 ON, OFF = "on", "off"
 ROLES = {"admin": "system-admin"}
-LOCKED = "*"  # a password that none is: the account has its keys alone
+LOCKED = "*"  # no password has this hash: the account has its keys alone
 MANAGEMENT_VRF, DEFAULT_VRF = "mgmt", "default"
 SYSLOG_PORT, TACACS_PORT, RADIUS_PORT = 514, 49, 1812
 ANSWER_S = 5
 RELAY_GROUP = "boot"
 LLDP_INTERVAL_S = 30
 HASH_FIELDS = ("destination-ip", "destination-port", "ip-protocol", "source-ip", "source-port")
-# On a switch these are on as NVUE comes, or not at all: written, so that all switches spread by the same.
+# The default of these fields varies by switch, so they are written: all switches then hash over the same fields.
 WITHOUT_FIELDS = ("gtp-teid", "ingress-interface", "ipv6-label")
 Objects = dict[str, Any]
 
 
 def system(view: SwitchView, port: ManagementPort | None) -> Objects:
-    """The objects under ``system``; without a management port servers of logins are asked over the fabric."""
+    """The objects under ``system``; without a management port requests to login servers cross the fabric."""
     site = view.site
     fields = dict.fromkeys(HASH_FIELDS, ON) | dict.fromkeys(WITHOUT_FIELDS, OFF)
     forwarding: Objects = {"ecmp-hash": dict(sorted(fields.items()))}
     if view.hashing.function is not None:
         forwarding["hash-seed"] = view.hashing.function.seed
-    objects: Objects = {
+    objects: Objects = {}
+    accounts = _aaa(site, _servers_vrf(port))
+    if accounts:
+        objects["aaa"] = accounts
+    return objects | {
         "api": {"listening-address": {"localhost": {}}},
         "forwarding": forwarding,
         "hostname": view.device.name,
         "ssh-server": _ssh(view),
     }
-    accounts = _aaa(site, _servers_vrf(port))
-    return ({"aaa": accounts} if accounts else {}) | objects
 
 
 def service(view: SwitchView, port: ManagementPort | None) -> Objects:
-    """The objects under ``service``; without a management port servers are asked over the fabric."""
+    """The objects under ``service``; without a management port requests to servers cross the fabric."""
     site = view.site
     servers, vrf = site.management, _servers_vrf(port)
     objects: Objects = {"lldp": {"tx-interval": LLDP_INTERVAL_S}}
     if servers.dns:
-        objects["dns"] = {vrf: {"search": {site.domain: {}}, "server": {server: {} for server in servers.dns}}}
+        names: Objects = {server: {} for server in servers.dns}
+        objects["dns"] = {vrf: {"search": {site.domain: {}}, "server": names}}
     if servers.ntp:
-        objects["ntp"] = {vrf: {"server": {server: {"iburst": ON} for server in servers.ntp}}}
+        clocks: Objects = {server: {"iburst": ON} for server in servers.ntp}
+        objects["ntp"] = {vrf: {"server": clocks}}
     if servers.syslog:
-        objects["syslog"] = {
-            vrf: {"server": {server: {"port": SYSLOG_PORT, "protocol": "udp"} for server in servers.syslog}}
-        }
+        logs: Objects = {server: {"port": SYSLOG_PORT, "protocol": "udp"} for server in servers.syslog}
+        objects["syslog"] = {vrf: {"server": logs}}
     if site.snmp is not None:
         objects["snmp-server"] = _snmp(site.snmp, port)
     if view.relay is not None:
-        objects |= _relay(view)
+        objects |= _relay(view, view.relay)
     return dict(sorted(objects.items()))
 
 
 def _servers_vrf(port: ManagementPort | None) -> str:
-    """VRF of the servers: beside the fabric, if the switch has a port there."""
+    """VRF of the servers: the management VRF for a switch with a management port."""
     return MANAGEMENT_VRF if port is not None else DEFAULT_VRF
 
 
@@ -81,7 +84,9 @@ def _ssh(view: SwitchView) -> Objects:
         "permit-root-login": "disabled",
         "state": "enabled",
     }
-    return objects | ({} if view.management is None else {"vrf": {MANAGEMENT_VRF: {}}})
+    if view.management is not None:
+        objects["vrf"] = {MANAGEMENT_VRF: {}}
+    return objects
 
 
 def _aaa(site: Site, vrf: str) -> Objects:
@@ -95,14 +100,14 @@ def _aaa(site: Site, vrf: str) -> Objects:
 
 def _user(operator: Operator) -> Objects:
     """An account: its keys, and its password as the deployment hashes it, or none."""
-    keys = [key.split(" ")[:2] for key in operator.keys]
-    hashed = LOCKED if operator.password is None else f"<secret {operator.password} as crypt>"
+    keys: Objects = {}
+    for number, text in enumerate(operator.keys, 1):
+        kind, key = text.split(" ")[:2]
+        keys[f"key{number}"] = {"key": key, "type": kind}
     return {
-        "hashed-password": hashed,
+        "hashed-password": LOCKED if operator.password is None else f"<secret {operator.password} as crypt>",
         "role": ROLES.get(operator.role, "nvue-monitor"),
-        "ssh": {
-            "authorized-key": {f"key{number}": {"key": key, "type": kind} for number, (kind, key) in enumerate(keys, 1)}
-        },
+        "ssh": {"authorized-key": keys},
     }
 
 
@@ -110,57 +115,58 @@ def _central(aaa: CentralAaa, vrf: str) -> Objects:
     """Servers in the spec's order (the lowest priority is asked first), then local accounts when none answers."""
     secret = f"<secret {aaa.secret}>"
     order = {"10": aaa.protocol, "20": "local"}
-    if aaa.protocol == "tacacs":
-        ranked: Objects = {
-            str(number): {"host": server, "port": TACACS_PORT, "secret": secret}
-            for number, server in enumerate(aaa.servers, 1)
-        }
-    else:
-        ranked = {
-            server: {"port": RADIUS_PORT, "priority": number, "secret": secret}
-            for number, server in enumerate(aaa.servers, 1)
-        }
+    ranked: Objects = {}
+    for number, server in enumerate(aaa.servers, 1):
+        if aaa.protocol == "tacacs":
+            ranked[str(number)] = {"host": server, "port": TACACS_PORT, "secret": secret}
+        else:
+            ranked[server] = {"port": RADIUS_PORT, "priority": number, "secret": secret}
     objects = {"enable": ON, "server": ranked, "timeout": ANSWER_S, "vrf": vrf}
     return {"authentication-order": order, aaa.protocol: objects}
 
 
 def _snmp(snmp: SnmpAccess, port: ManagementPort | None) -> Objects:
     secrets: Objects = {f"<secret {snmp.authentication}>": {"encrypt-aes": {f"<secret {snmp.privacy}>": {}}}}
-    address = None if port is None or port.address is None else port.address.partition("/")[0]
-    listening = {"all": {}} if address is None else {address: {"vrf": MANAGEMENT_VRF}}
+    listening: Objects = {"all": {}}
+    if port is not None and port.address is not None:
+        address = port.address.partition("/")[0]
+        listening = {address: {"vrf": MANAGEMENT_VRF}}
     return {"enable": ON, "listening-address": listening, "username": {snmp.user: {"auth-sha": secrets}}}
 
 
-def _relay(view: SwitchView) -> Objects:
+def _relay(view: SwitchView, server: str) -> Objects:
+    """The DHCP relay to a server."""
     if view.version == 4:
-        return {"dhcp-relay": {"default": _relay_v4(view)}}
-    # A server behind this switch is asked over the hosts' own interface: dhcrelay sends by its upstream ports alone.
-    is_behind = view.relay_source != view.loopback
-    up = [systems()[SYSTEM].gateway] if is_behind else _ports_up(view)
+        return {"dhcp-relay": {"default": _relay_v4(view, server)}}
+    # dhcrelay sends by its upstream interfaces alone: for a server behind this switch, that is the hosts' interface.
+    has_server_behind = view.relay_source != view.loopback
+    upstream_names = [systems()[SYSTEM].gateway] if has_server_behind else _uplinks(view)
     # "address" until Cumulus Linux 5.5: docs.nvidia.com, Cumulus Linux 5.10, DHCP Relays.
-    upstream = {name: {"server-address": view.relay} for name in up}
-    down: Objects = {name: {} for name in _relay_ports(view, is_up=False)}
-    return {"dhcp-relay6": {"default": {"interface": {"downstream": down, "upstream": upstream}}}}
+    upstream = {name: {"server-address": server} for name in upstream_names}
+    downstream: Objects = {name: {} for name in _host_interfaces(view)}
+    return {"dhcp-relay6": {"default": {"interface": {"downstream": downstream, "upstream": upstream}}}}
 
 
-def _relay_v4(view: SwitchView) -> Objects:
-    objects: Objects = {"interface": {name: {} for name in _relay_ports(view)}, "server": {view.relay: {}}}
-    if parsed_release(view.release) >= RELAY_GROUPS_SINCE:
-        upstream: Objects = {name: {} for name in _ports_up(view) or [systems()[SYSTEM].gateway]}
-        below = _relay_ports(view, is_up=False)
-        objects = {
-            "downstream-interface": {name: {"server-group-name": RELAY_GROUP} for name in below},
-            "server-group": {RELAY_GROUP: {"server": {view.relay: {}}, "upstream-interface": upstream}},
-        }
-    return objects | {"source-ip": "gateway"}
+def _relay_v4(view: SwitchView, server: str) -> Objects:
+    downstream, upstream = _host_interfaces(view), _uplinks(view)
+    servers: Objects = {server: {}}
+    if parsed_release(view.release) < RELAY_GROUPS_SINCE:
+        interfaces: Objects = {name: {} for name in (*downstream, *upstream)}
+        return {"interface": interfaces, "server": servers, "source-ip": "gateway"}
+    upstream_interfaces: Objects = {name: {} for name in upstream or [systems()[SYSTEM].gateway]}
+    return {
+        "downstream-interface": {name: {"server-group-name": RELAY_GROUP} for name in downstream},
+        "server-group": {RELAY_GROUP: {"server": servers, "upstream-interface": upstream_interfaces}},
+        "source-ip": "gateway",
+    }
 
 
-def _relay_ports(view: SwitchView, *, is_up: bool = True) -> list[str]:
-    """The interfaces of incoming requests, with those of outgoing ones if ``is_up``."""
-    hosts = [link.port.port for link in view.links if is_host_port(link)]
-    below = [systems()[SYSTEM].gateway] if view.shares_subnet else hosts
-    return [*below, *(_ports_up(view) if is_up else ())]
+def _host_interfaces(view: SwitchView) -> list[str]:
+    """The interfaces of hosts' requests: the gateway of a shared subnet, or the ports to hosts."""
+    if view.shares_subnet:
+        return [systems()[SYSTEM].gateway]
+    return [link.port.port for link in view.links if is_host_port(link)]
 
 
-def _ports_up(view: SwitchView) -> list[str]:
+def _uplinks(view: SwitchView) -> list[str]:
     return sorted({link.port.port for link in view.links if link.port.side == "up"})

@@ -1,6 +1,6 @@
-"""YAML as NVUE prints it: block mappings keys in the order given, `{}` for an empty object, text quoted if need be.
+"""YAML in NVUE's form: block mappings in the order of the document, `{}` for an empty object, quotes where needed.
 
-Documents are trees of mappings, text and numbers alone, so a few lines write them, far faster than a library would.
+Documents are trees of mappings, text and numbers alone, so a few lines write them, far faster than a library.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from json import dumps
 from typing import Any
 
-# Text that every YAML reader takes for text; all other is quoted as JSON does, which YAML reads alike.
+# Text without a second meaning in YAML; all other text is quoted as in JSON, a subset of YAML.
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*")
 _WORDS = frozenset({"on", "off", "yes", "no", "y", "n", "true", "false", "null"})
 
@@ -37,4 +37,6 @@ def _add(lines: list[str], document: Mapping[str, Any], margin: str) -> None:
 def _word(value: str | int) -> str:
     if isinstance(value, int):
         return str(value)
-    return value if _PLAIN.fullmatch(value) and value.lower() not in _WORDS else dumps(value)
+    if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
+        return value
+    return dumps(value)
