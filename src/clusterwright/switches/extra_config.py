@@ -44,12 +44,15 @@ def merge_patch(target: Any, patch: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in patch.items():
         if value is None:
             merged.pop(key, None)
+        elif isinstance(value, Mapping):
+            merged[key] = merge_patch(merged.get(key), value)
         else:
-            merged[key] = merge_patch(merged.get(key), value) if isinstance(value, Mapping) else value
+            merged[key] = value
     return merged
 
 
 def _entries(plan: Plan, device: Device) -> list[ExtraConfig]:
+    """The spec's entries for a switch, in the order of the spec."""
     return [entry for entry in plan.spec.extra_config if entry.concerns(device.name, device.role, device.fabric)]
 
 
@@ -65,6 +68,7 @@ def _sections(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def _add(lines: list[str], header: str, body: list[str]) -> None:
+    """Insert the lines of a section at the end of the existing one, or as a new section before the end of the file."""
     if header == BGP:
         header = next((line for line in lines if line.startswith(f"{BGP} ")), header)
     if header not in lines:

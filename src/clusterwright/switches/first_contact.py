@@ -22,7 +22,12 @@ class ContactFile(NamedTuple):
 
 def administrators(plan: Plan) -> tuple[Operator, ...]:
     """Administrators of switches: operators of role admin with a key."""
-    return tuple(operator for operator in plan.spec.site.operators if operator.role == ADMIN and operator.keys)
+    return tuple(operator for operator in plan.spec.site.operators if _is_administrator(operator))
+
+
+def _is_administrator(operator: Operator) -> bool:
+    """Whether an operator has the administrator's role and a key to log in with."""
+    return operator.role == ADMIN and bool(operator.keys)
 
 
 def linux_script(plan: Plan, contact: PortContact, *, flag: str = "", closing: tuple[str, ...] = ()) -> ContactFile:
@@ -33,8 +38,8 @@ def linux_script(plan: Plan, contact: PortContact, *, flag: str = "", closing: t
     """
     accounts = administrators(plan)
     names = {account.name for account in accounts}
-    locked = [name for name in systems()[contact.system].factory_accounts if name not in names]
-    text = template("switch/first-contact.sh.j2").render(
-        accounts=accounts, closing=closing, flag=flag, locked=locked if accounts else []
-    )
-    return ContactFile(f"{contact.system}.sh", text)
+    locked: list[str] = []
+    if accounts:
+        locked += [name for name in systems()[contact.system].factory_accounts if name not in names]
+    text = template("switch/first-contact.sh.j2").render(accounts=accounts, closing=closing, flag=flag, locked=locked)
+    return ContactFile(name=f"{contact.system}.sh", text=text)

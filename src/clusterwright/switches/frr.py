@@ -13,12 +13,14 @@ def session_states(answer: Any) -> Iterator[tuple[str, str]]:
     """``{vrf: {"ipv6Unicast": {"peers": {address: {"state": ...}}}}}``; without an address, by interface."""
     for vrf in answer.values():
         for family in vrf.values():
-            if isinstance(family, dict):
-                for name, peer in family.get("peers", {}).items():
-                    yield _address(name), str(peer["state"])
+            if not isinstance(family, dict):
+                continue
+            for name, peer in family.get("peers", {}).items():
+                yield _address(name), str(peer["state"])
 
 
 def _address(name: str) -> str:
+    """A peer's address in Python's form; the name of the interface for an unnumbered peer."""
     try:
         return str(ip_address(name))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The readers of all systems, for proofs. None of them knows a writer."""
+"""The readers of all systems, for proofs. None of them imports a writer."""
 
 from __future__ import annotations
 

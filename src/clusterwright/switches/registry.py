@@ -17,4 +17,4 @@ SYSTEMS: Mapping[str, SwitchSystem] = {system.system: system for system in (*_OU
 """Every switch system, by its name in the hardware catalogue."""
 
 WRITERS: tuple[Writer, ...] = tuple(dict.fromkeys(system.writer for system in SYSTEMS.values()))
-"""Who writes files of switches; MLNX-OS and NVOS share one."""
+"""The writers of switches' files; MLNX-OS and NVOS share one."""

@@ -1,7 +1,7 @@
 """Devices' running files, compared with their rendered ones.
 
-They lie in a folder: ``<device>/<path on the device>`` as the files are there, or the output of a command under its
-name in ``OUTPUTS``.
+A folder holds them: a copy of a file as ``<device>/<path on the device>``, the output of a command under its name in
+``OUTPUTS``.
 """
 
 from __future__ import annotations
@@ -41,27 +41,40 @@ def drifts(
     """
     compare_by_pattern = tuple(comparisons)
     drifts: list[Drift] = []
-    for name, text in sorted(running.items()):
-        pattern = OUTPUTS[name].files if name in OUTPUTS else name
-        paths = sorted(path for path in rendered if fnmatchcase(path, pattern))
+    for name, running_text in sorted(running.items()):
+        paths = _rendered_paths(name, rendered)
         if not paths:
-            drifts.append(
-                Drift(
-                    device=device,
-                    file=name,
-                    kind=Difference.UNEXPECTED,
-                    place="",
-                    runs="a file that the plan does not give it",
-                )
-            )
+            drifts.append(_unplanned_file(device, name))
             continue
-        compare = next(compare for pattern, compare in compare_by_pattern if fnmatchcase(paths[0], pattern))
+        compare = _comparison_for(paths[0], compare_by_pattern)
+        planned_text = "\n".join(rendered[path] for path in paths)
         try:
-            differences = tuple(compare("\n".join(rendered[path] for path in paths), text))
+            differences = tuple(compare(planned_text, running_text))
         except ValueError as error:
             raise ClusterwrightError(f"{device}/{name}: cannot be read as {paths[0]}: {error}") from None
         drifts += [_without_secrets(Drift(device, paths[0], *difference)) for difference in differences]
     return tuple(drifts)
+
+
+def _rendered_paths(name: str, rendered: Iterable[str]) -> list[str]:
+    """The rendered files with the content of a running file or of a command's output, in order."""
+    pattern = OUTPUTS[name].files if name in OUTPUTS else name
+    return sorted(path for path in rendered if fnmatchcase(path, pattern))
+
+
+def _unplanned_file(device: str, name: str) -> Drift:
+    return Drift(
+        device=device,
+        file=name,
+        kind=Difference.UNEXPECTED,
+        place="",
+        runs="a file that the plan does not give it",
+    )
+
+
+def _comparison_for(path: str, comparisons: Iterable[tuple[str, Compare]]) -> Compare:
+    """The first comparison with a pattern that matches a rendered path."""
+    return next(compare for pattern, compare in comparisons if fnmatchcase(path, pattern))
 
 
 def _without_secrets(drift: Drift) -> Drift:
@@ -69,5 +82,5 @@ def _without_secrets(drift: Drift) -> Drift:
     place = without_secrets(drift.place)
     runs = value_without_secrets(drift.place.rpartition("/")[2].strip(), drift.runs)
     sections = tuple(map(without_secrets, drift.sections))
-    value = drift.value if runs == drift.runs else None
-    return replace(drift, place=place, runs=runs, sections=sections, value=value)
+    is_unchanged = runs == drift.runs
+    return replace(drift, place=place, runs=runs, sections=sections, value=drift.value if is_unchanged else None)

@@ -1,7 +1,7 @@
-"""A switch system: everything known of it, in one record. Its words stay inside its package.
+"""A switch system, in one record. Its syntax stays inside its package.
 
-Each member is there or is ``Unsupported`` with the reason, so that code for every system learns why one has no answer.
-Possible settings of a system are data (inventory/systems), read by rules and intent without this.
+A member without a value is ``Unsupported`` with the reason, so that code for all systems can report it. Possible
+settings of a system are data (inventory/systems), read by rules and intent without this record.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SessionsProbe:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseProbe:
-    """How a switch is asked which release it runs: the ``command``, by the switch's own API where ``is_eapi``.
+    """The question for a switch's running release: the ``command``, by the switch's own API if ``is_eapi``.
 
     ``release`` reads the answer: JSON of an API, text otherwise. Raises ValueError, LookupError, TypeError or
     AttributeError for an answer without a release.
@@ -53,13 +53,13 @@ class ReleaseProbe:
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """Questions to a running switch: commands for people on bring-up night, and those of the gates."""
+    """Questions to a running switch: commands for operators during bring-up, and those of the gates."""
 
     neighbours: tuple[str, ...] | Unsupported
     counters: tuple[str, ...] | Unsupported
     sessions: SessionsProbe | Unsupported
     configuration: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By the path of a rendered file, the command that prints what runs in its place; others are read as they are."""
+    """Commands that print the running configuration, by the path of the rendered file; other files are copied."""
     release: ReleaseProbe | Unsupported = _NO_RELEASE
 
 

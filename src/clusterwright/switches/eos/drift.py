@@ -12,29 +12,45 @@ from clusterwright.switches.eos.reader.sections import LineTree, lines_of
 _ACL = re.compile(r"(ip|ipv6|mac) access-list\b")
 _NUMBERED = re.compile(r"\d+ ")
 _ONE_VALUE = re.compile(r"(description|mtu|speed|error-correction encoding|service-profile|router-id|hostname) ")
-"""Settings of which a section has one: a later line takes the place of an earlier one, as those of a spec's
-``extra_config`` do."""
+"""Settings with one value in a section: a later line, such as one of a spec's ``extra_config``, replaces an earlier
+one."""
 ACL_STEP = 10  # EOS numbers entries that have no number by tens
 
 
 def compare_eos(planned: str, runs: str) -> Iterator[FileDifference]:
     """EOS text section by section; order counts in access lists alone, where EOS numbers each entry."""
-    yield from _sections(_as_taken(eos_tree(normal_form(planned))), eos_tree(normal_form(runs)), ())
+    planned_tree = _effective_lines(eos_tree(normal_form(planned)))
+    running_tree = eos_tree(normal_form(runs))
+    yield from _sections(planned_tree, running_tree, ())
 
 
 def eos_tree(text: str) -> LineTree:
     """A configuration's lines by section, every entry of an access list with its number."""
-    return {header: _numbered(entries) if _ACL.match(header) else entries for header, entries in lines_of(text).items()}
+    tree: LineTree = {}
+    for header, entries in lines_of(text).items():
+        is_access_list = _ACL.match(header) is not None
+        tree[header] = _numbered(entries) if is_access_list else entries
+    return tree
 
 
-def _as_taken(planned: LineTree) -> LineTree:
-    """Effective lines after a switch has read them in order: of settings with one value, the last."""
-    last = {match[1]: line for line in planned if (match := _ONE_VALUE.match(line))}
-    return {
-        line: _as_taken(below)
-        for line, below in planned.items()
-        if (match := _ONE_VALUE.match(line)) is None or last[match[1]] == line
-    }
+def _effective_lines(planned: LineTree) -> LineTree:
+    """The lines that a switch keeps after reading all in order: of settings with one value, the last."""
+    last_line_by_setting: dict[str, str] = {}
+    for line in planned:
+        setting = _setting_with_one_value(line)
+        if setting is not None:
+            last_line_by_setting[setting] = line
+    effective: LineTree = {}
+    for line, below in planned.items():
+        setting = _setting_with_one_value(line)
+        if setting is None or last_line_by_setting[setting] == line:
+            effective[line] = _effective_lines(below)
+    return effective
+
+
+def _setting_with_one_value(line: str) -> str | None:
+    match = _ONE_VALUE.match(line)
+    return None if match is None else match[1]
 
 
 def _numbered(entries: LineTree) -> LineTree:
@@ -42,17 +58,20 @@ def _numbered(entries: LineTree) -> LineTree:
     numbered: LineTree = {}
     number = 0
     for line, below in entries.items():
+        first_word = line.split()[0]
         if _NUMBERED.match(line):
-            number = int(line.split()[0])
-        elif line.split()[0] in ("permit", "deny", "remark"):
+            number = int(first_word)
+            numbered[line] = below
+        elif first_word in ("permit", "deny", "remark"):
             number += ACL_STEP
             numbered[f"{number} {line}"] = below
-            continue
-        numbered[line] = below
+        else:
+            numbered[line] = below
     return numbered
 
 
 def _sections(planned: LineTree, runs: LineTree, above: tuple[str, ...]) -> Iterator[FileDifference]:
+    """The differences below the section headers ``above``."""
     place = " / ".join(above)
     missing = [line for line in planned if line not in runs]
     unexpected = [line for line in runs if line not in planned]
@@ -64,7 +83,7 @@ def _sections(planned: LineTree, runs: LineTree, above: tuple[str, ...]) -> Iter
             yield Difference.CHANGED, place, line, other, above, None
         missing.remove(line)
         unexpected.remove(other)
-    # A line that states what the switch does by itself says nothing beside one that is left out: EOS prints none.
+    # A line with the default value is equal to a missing one: EOS does not print defaults.
     for line in missing:
         if planned[line] or not is_default(place, line):
             yield Difference.MISSING, place, line, "", above, None
@@ -87,7 +106,7 @@ def _counterpart(line: str, planned: LineTree, runs: LineTree, unexpected: list[
     if planned[line]:
         return None
     for other in unexpected:
-        if not runs[other] and _says_of_the_same(line, other):
+        if not runs[other] and _sets_the_same(line, other):
             return other
     return None
 
@@ -100,8 +119,8 @@ def _block(line: str, below: LineTree) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _says_of_the_same(one: str, other: str) -> bool:
-    """Whether two lines differ in their last word alone: the same thing with another value."""
+def _sets_the_same(one: str, other: str) -> bool:
+    """Whether two lines differ in their last word alone: one setting with two values."""
     first, second = one.split(), other.split()
     return len(first) == len(second) > 1 and first[:-1] == second[:-1]
 
@@ -121,15 +140,16 @@ def compare_options(planned: str, runs: str) -> Iterator[FileDifference]:
     yield from _keys(_values(planned, None), _values(runs, None), only_planned=False)
 
 
-def _values(text: str, between: str | None) -> dict[str, str]:
+def _values(text: str, separator: str | None) -> dict[str, str]:
+    """The values by key; keys end at ``separator``, or at a blank without one."""
     values = {}
     for number, line in enumerate(text.splitlines(), 1):
         body = line.strip()
         if not body or body[0] in "#;":
             continue
-        key, *rest = body.split(between, 1)
-        if between and not rest:
-            raise ValueError(f'line {number}: "{body}" has no "{between}"')
+        key, *rest = body.split(separator, 1)
+        if separator and not rest:
+            raise ValueError(f'line {number}: "{body}" has no "{separator}"')
         values[key.strip().removeprefix("-")] = " ".join("".join(rest).split())
     return values
 
@@ -140,7 +160,8 @@ def _keys(planned: Mapping[str, str], runs: Mapping[str, str], *, only_planned: 
             yield Difference.MISSING, key, value, "", (), None
         elif not is_as_planned(value, runs[key]):
             yield Difference.CHANGED, key, value, runs[key], (), None
-    if not only_planned:
-        for key, value in runs.items():
-            if key not in planned:
-                yield Difference.UNEXPECTED, key, "", value, (), None
+    if only_planned:
+        return
+    for key, value in runs.items():
+        if key not in planned:
+            yield Difference.UNEXPECTED, key, "", value, (), None

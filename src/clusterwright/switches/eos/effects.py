@@ -29,7 +29,8 @@ def _places(before: Sections, after: Sections) -> Iterator[str]:
         if sorted(old) == sorted(new):
             yield header  # the same lines in another order
         for line in sorted(set(old) ^ set(new)):
-            yield BETWEEN.join((header, _whole_neighbour(line, old, new) or line.strip()))
+            changed = _whole_neighbour(line, old, new) or line.strip()
+            yield BETWEEN.join((header, changed))
 
 
 def _whole_neighbour(line: str, old: tuple[str, ...], new: tuple[str, ...]) -> str:
@@ -37,9 +38,14 @@ def _whole_neighbour(line: str, old: tuple[str, ...], new: tuple[str, ...]) -> s
     words = line.split()
     if len(words) < 3 or words[0] != "neighbor":
         return ""
-    start = f"neighbor {words[1]} "
-    stands = [any(line.strip().startswith(start) for line in lines) for lines in (old, new)]
-    return start.strip() if stands[0] != stands[1] else ""
+    neighbour = f"neighbor {words[1]}"
+    if _has_neighbour(old, neighbour) == _has_neighbour(new, neighbour):
+        return ""
+    return neighbour
+
+
+def _has_neighbour(lines: tuple[str, ...], neighbour: str) -> bool:
+    return any(line.strip().startswith(f"{neighbour} ") for line in lines)
 
 
 def _sections(text: bytes) -> Sections:

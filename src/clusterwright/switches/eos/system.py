@@ -1,4 +1,4 @@
-"""EOS as a platform."""
+"""The record of Arista EOS."""
 
 from __future__ import annotations
 

@@ -18,9 +18,12 @@ from clusterwright.switches.fboss.reader.normal_form import normal_form
 
 
 def _comparison(defaults: Defaults) -> Compare:
+    """The comparison of two files of one program, without fields at its defaults."""
+
     def compare(planned: str, runs: str) -> Iterator[FileDifference]:
-        wanted, there = (without_defaults(json.loads(normal_form(text)), defaults) for text in (planned, runs))
-        yield from compare_json(json.dumps(wanted), json.dumps(there))
+        planned_document = without_defaults(json.loads(normal_form(planned)), defaults)
+        running_document = without_defaults(json.loads(normal_form(runs)), defaults)
+        yield from compare_json(json.dumps(planned_document), json.dumps(running_document))
 
     return compare
 

@@ -21,14 +21,18 @@ def effect(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequenc
     if was is None or will is None:
         return (Consequence(Effect.RESTART, "the program starts with a file that it did not have"),)
     before, after = json.loads(was), json.loads(will)
-    places = _of_bgp(before, after) if path == BGP else json_places(before, after)
+    places = _bgp_places(before, after) if path == BGP else json_places(before, after)
     return effect_table("fboss").consequences(path, places)
 
 
-def _of_bgp(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
+def _bgp_places(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
+    """``peers`` if peers are removed and nothing else changes, the whole file for any other change."""
     if before == after:
         return
-    kept = after.get(_PEERS, [])
-    drops = all(peer in before.get(_PEERS, []) for peer in kept)
-    rest = {**before, _PEERS: []} == {**after, _PEERS: []}
-    yield _PEERS if drops and rest else "the daemon's file"
+    peers_before, peers_after = before.get(_PEERS, []), after.get(_PEERS, [])
+    has_new_peers = any(peer not in peers_before for peer in peers_after)
+    is_same_beside_peers = {**before, _PEERS: []} == {**after, _PEERS: []}
+    if is_same_beside_peers and not has_new_peers:
+        yield _PEERS
+    else:
+        yield "the daemon's file"

@@ -1,4 +1,4 @@
-"""FBOSS as a platform."""
+"""The record of FBOSS."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def session_states(answer: Any) -> Iterator[tuple[str, str]]:
     """``{host: {"sessions": [{"peer_addr": ..., "peer": {"peer_state": 5}}]}}``; a listen range is no neighbour."""
     for host in answer.values():
         for session in host["sessions"]:
-            if "/" not in session["peer_addr"]:
+            is_listen_range = "/" in session["peer_addr"]
+            if not is_listen_range:
                 yield str(ip_address(session["peer_addr"])), _STATES[session["peer"]["peer_state"]]
 
 

@@ -1,4 +1,4 @@
-"""NVUE as a platform: Cumulus Linux on Spectrum switches."""
+"""The record of NVUE: Cumulus Linux on Spectrum switches."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from clusterwright.switches.sonic.reader.features import OFF, ON, SYSTEM, runs_u
 from clusterwright.switches.sonic.reader.normal_form import normal_form
 
 Table = dict[str, Any]
-# Tables that the image brings along, and that no packet and nobody who may speak to the switch hangs on.
+# Tables of the image without influence on packets or on access to the switch.
 _OF_THE_IMAGE = frozenset(
     (
         *("AUTO_TECHSUPPORT", "AUTO_TECHSUPPORT_FEATURE", "BANNER_MESSAGE", "CRM", "KDUMP", "LOGGER"),
@@ -33,26 +33,34 @@ _UNORDERED = frozenset({"ports", "services", "MATCHES", "BIND_POINTS", "ACTIONS"
 
 def compare_sonic(planned: str, runs: str) -> Iterator[FileDifference]:
     """Tables, rows and fields by their paths. Raises ValueError for anything but an object of tables."""
-    wanted, there = all_tables_of(normal_form(planned)), all_tables_of(normal_form(runs))
-    aliases = {
-        row["alias"]: port for port, row in wanted.get("PORT", {}).items() if isinstance(row, dict) and "alias" in row
-    }
-    planned_tables, running_tables = _by_name(wanted, {}), _by_name(there, aliases)
+    planned_document = all_tables_of(normal_form(planned))
+    running_document = all_tables_of(normal_form(runs))
+    planned_tables = _by_name(planned_document, {})
+    running_tables = _by_name(running_document, _port_by_alias(planned_document))
     for table in sorted(planned_tables.keys() | running_tables.keys()):
         if table in _OF_THE_IMAGE and table not in planned_tables:
             running_tables.pop(table)
             continue
-        planned_rows, other = planned_tables.get(table, {}), running_tables.setdefault(table, {})
-        for row in [*other]:
-            if row not in planned_rows and _is_of_the_image(planned_tables, table, row, other[row]):
-                other.pop(row)
-        for row in planned_rows.keys() & other.keys():
-            _leave_out_defaults(table, planned_rows[row], other[row])
-            _leave_out_defaults(table, other[row], planned_rows[row])
-        if not planned_rows and not other:
+        planned_rows = planned_tables.get(table, {})
+        running_rows = running_tables.setdefault(table, {})
+        for row in list(running_rows):
+            if row not in planned_rows and _is_of_the_image(planned_tables, table, row, running_rows[row]):
+                running_rows.pop(row)
+        for row in planned_rows.keys() & running_rows.keys():
+            _leave_out_defaults(table, planned_rows[row], running_rows[row])
+            _leave_out_defaults(table, running_rows[row], planned_rows[row])
+        if not planned_rows and not running_rows:
             planned_tables.pop(table, None)
             running_tables.pop(table)
     yield from compare_json(json.dumps(planned_tables), json.dumps(running_tables))
+
+
+def _port_by_alias(tables: Mapping[str, Any]) -> dict[str, str]:
+    ports: dict[str, str] = {}
+    for port, row in tables.get("PORT", {}).items():
+        if isinstance(row, dict) and "alias" in row:
+            ports[row["alias"]] = port
+    return ports
 
 
 def _by_name(tables: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Table]:
@@ -61,16 +69,21 @@ def _by_name(tables: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str,
     for table, rows in tables.items():
         named[table] = {}
         for key, row in rows.items():
-            stated = row if isinstance(row, dict) else {"": row}
-            fields = {
-                aliases.get(field, field): in_one_case(table, field, _value(field, value, aliases))
-                for field, value in stated.items()
-            }
-            named[table]["|".join(aliases.get(part, part) for part in key.split("|"))] = fields
+            parts = [aliases.get(part, part) for part in key.split("|")]
+            stated_fields = row if isinstance(row, dict) else {"": row}
+            named[table]["|".join(parts)] = _fields_by_name(table, stated_fields, aliases)
     return named
 
 
+def _fields_by_name(table: str, row: Mapping[str, Any], aliases: Mapping[str, str]) -> Table:
+    fields: Table = {}
+    for field, value in row.items():
+        fields[aliases.get(field, field)] = in_one_case(table, field, _value(field, value, aliases))
+    return fields
+
+
 def _value(field: str, value: Any, aliases: Mapping[str, str]) -> Any:
+    """A value as text, or a list of texts, with ports by their names."""
     if field == "alias":
         return value
     if field in _UNORDERED and isinstance(value, str):
@@ -83,23 +96,27 @@ def _value(field: str, value: Any, aliases: Mapping[str, str]) -> Any:
 
 def _leave_out_defaults(table: str, row: Table, other: Table) -> None:
     """Remove default fields missing in the other row."""
-    for field in [*row]:
+    for field in list(row):
         if field not in other and is_default(table, field, row[field]):
             row.pop(field)
 
 
 def _is_of_the_image(planned: Mapping[str, Table], table: str, row: str, fields: Table) -> bool:
+    """Whether an unplanned row is the image's own, without a change."""
     if table == "FEATURE":
-        return _is_as_the_image_has_it(planned, row, fields.get("state"))
+        return _has_default_state(planned, row, fields.get("state"))
     if table == "FLEX_COUNTER_TABLE":
-        # that of the PFC watchdog is its eyes: orchagent's group of counters finds stuck queues
-        return row in _COUNTERS and (row != "PFCWD" or fields.get("FLEX_COUNTER_STATUS") != "disable")
+        # The watchdog for PFC detects stuck queues by these counters (orchagent), so they must not be off.
+        is_blind_watchdog = row == "PFCWD" and fields.get("FLEX_COUNTER_STATUS") == "disable"
+        return row in _COUNTERS and not is_blind_watchdog
     return table == "BGP_DEVICE_GLOBAL" and all(is_default(table, field, value) for field, value in fields.items())
 
 
-def _is_as_the_image_has_it(planned: Mapping[str, Table], name: str, state: str | None) -> bool:
+def _has_default_state(planned: Mapping[str, Table], name: str, state: str | None) -> bool:
     """Whether an unplanned program runs, or rests, as by default on this type of device."""
     if systems()[SYSTEM].service(name) is None:
         return state in OFF
-    unasked = runs_unasked(planned, name)
-    return state is None or unasked is None or state in (ON if unasked else OFF)
+    runs_by_default = runs_unasked(planned, name)
+    if state is None or runs_by_default is None:
+        return True
+    return state in (ON if runs_by_default else OFF)

@@ -49,11 +49,15 @@ def changes(before: Tables, after: Tables) -> Iterator[PlaceChange]:
         for row in sorted(old.keys() | new.keys()):
             was, will = old.get(row), new.get(row)
             if was is None or will is None:
-                yield _change(BETWEEN.join((table, row)), after, _is_beside_links(table, row, before, after))
+                is_on_idle_port = _is_address_of_idle_port(table, row, before, after)
+                yield _change(BETWEEN.join((table, row)), after, is_on_idle_port=is_on_idle_port)
             elif was != will:
-                fields = sorted(key for key in was.keys() | will.keys() if was.get(key) != will.get(key))
-                for field in fields:
-                    yield _change(BETWEEN.join((table, row, field)), after, is_beside_links=False)
+                for field in _changed_fields(was, will):
+                    yield _change(BETWEEN.join((table, row, field)), after, is_on_idle_port=False)
+
+
+def _changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    return sorted(field for field in before.keys() | after.keys() if before.get(field) != after.get(field))
 
 
 def effect(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequence, ...]:
@@ -66,8 +70,8 @@ def effect(path: str, was: bytes | None, will: bytes | None) -> tuple[Consequenc
     return tuple(dict.fromkeys(consequences))
 
 
-def _change(place: str, after: Tables, is_beside_links: bool) -> PlaceChange:
-    if is_beside_links:
+def _change(place: str, after: Tables, *, is_on_idle_port: bool) -> PlaceChange:
+    if is_on_idle_port:
         return PlaceChange(place=place, effect=Effect.LIVE, reloads=False, why="its port is down before or after")
     sku = after.get("DEVICE_METADATA", {}).get("localhost", {}).get("hwsku", "")
     table = effect_table("sonic")
@@ -77,10 +81,14 @@ def _change(place: str, after: Tables, is_beside_links: bool) -> PlaceChange:
     return PlaceChange(place=place, effect=entry.effect, reloads=entry.steps == RELOAD, why=entry.does)
 
 
-def _is_beside_links(table: str, row: str, before: Tables, after: Tables) -> bool:
-    """Whether an address comes to, or goes from, a port down on that side of the change."""
+def _is_address_of_idle_port(table: str, row: str, before: Tables, after: Tables) -> bool:
+    """Whether a row is an address of a port that is down before or after the change."""
     if table != "INTERFACE":
         return False
     port = row.partition("|")[0]
-    states = (tables.get("PORT", {}).get(port, {}).get("admin_status", "down") for tables in (before, after))
-    return "down" in states
+    return _is_down(before, port) or _is_down(after, port)
+
+
+def _is_down(tables: Tables, port: str) -> bool:
+    state: str = tables.get("PORT", {}).get(port, {}).get("admin_status", "down")
+    return state == "down"

@@ -1,4 +1,4 @@
-"""SONiC as a platform."""
+"""The record of SONiC."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SONIC = SwitchSystem(
     differing={READER.file: by_keys(compare_sonic)},
     effects=effects.effect,
     probes=Probes(
-        # sonic-utilities' own `show lldp neighbors` is lldpctl's text; lldpd's JSON is what `observe` reads.
+        # `show lldp neighbors` of sonic-utilities prints lldpctl's text, and `observe` reads lldpd's JSON.
         neighbours=("docker exec lldp lldpcli -f json show neighbors",),
         counters=("show interfaces counters errors", "show pfc counters"),
         sessions=frr.SESSIONS,
