@@ -39,9 +39,11 @@ _MARKS = re.compile(
     re.M,
 )
 _BYTES = {"bytes": 1, "kbytes": 1000, "mbytes": 1_000_000}
+_WATCHDOG_DEFAULT = "priority-flow-control pause watchdog default"
 _WATCHDOG = {
-    key: f"priority-flow-control pause watchdog default {words} "
-    for key, words in (("detection", "timeout"), ("recovery", "recovery-time"), ("manner", "polling-interval"))
+    "detection": f"{_WATCHDOG_DEFAULT} timeout ",
+    "recovery": f"{_WATCHDOG_DEFAULT} recovery-time ",
+    "manner": f"{_WATCHDOG_DEFAULT} polling-interval ",
 }
 _ACTION = "priority-flow-control pause watchdog action "
 SwitchWatchdog = tuple[Watchdog, tuple[tuple[str, Mark], ...]]
@@ -81,7 +83,7 @@ class _PortLines(NamedTuple):
 
 
 def _port_lines(body: str) -> _PortLines:
-    """Raises ValueError for an address that does not read."""
+    """Separate the lines of an interface. Raises ValueError for an unreadable address."""
     description, address, length, address_line = "", None, 0, ""
     common_lines = []
     for line in body.split("\n"):
@@ -118,15 +120,14 @@ def read_ports(
     in other units than bytes.
     """
     ports, own_addresses = [], []
-    interfaces = [i for i in interfaces if not i.header.startswith(_VLAN) or i.header.removeprefix(_VLAN) in vlans]
+    interfaces = [interface for interface in interfaces if _has_vlan(interface, vlans)]
     bodies = [(interface.header, interface.body) for interface in interfaces]
     own_vlans = [body for body in bodies if body[0].startswith(_VLAN)]
     subnet_of, mtu_of = dict(_vlan_subnets(own_vlans)), dict(_vlan_mtus(own_vlans))
     channels = {header[10:]: body for header, body in bodies if header.startswith(f"interface {CHANNEL}")}
-    qos_of = {
-        f"   service-profile {name}": _port_qos(body, watchdog, name, reserves_counters)
-        for name, body in profiles.items()
-    }
+    qos_by_profile_line: dict[str, PortQos] = {}
+    for name, body in profiles.items():
+        qos_by_profile_line[f"   service-profile {name}"] = _port_qos(body, watchdog, name, reserves_counters)
     for interface in interfaces:
         header, body = interface.header, interface.body
         joined = JOINS.search(body)
@@ -159,7 +160,7 @@ def read_ports(
                 length=length,
                 speed_gbps=settings.speed_gbps,
                 peer=description.removeprefix("to "),
-                qos=qos_of.get(settings.profile_line, settings.own_qos),
+                qos=qos_by_profile_line.get(settings.profile_line, settings.own_qos),
                 mtu_bytes=mtu_bytes,
                 fec=settings.fec,
                 lanes=settings.lanes,
@@ -175,6 +176,13 @@ def read_ports(
             )
         )
     return tuple(ports), tuple(own_addresses)
+
+
+def _has_vlan(interface: EosSection, vlans: Container[str]) -> bool:
+    """False for the interface of a missing VLAN, which is down."""
+    if not interface.header.startswith(_VLAN):
+        return True
+    return interface.header.removeprefix(_VLAN) in vlans
 
 
 @lru_cache(maxsize=1 << 14)
@@ -201,40 +209,50 @@ def _settings(body: str, watchdog: SwitchWatchdog | None, reserves_counters: boo
     """The settings in the lines of an interface without its description and address: many interfaces have the same."""
     lines = body.split("\n")
     by_word = {line.split()[0]: line for line in lines if line.strip()}
+    speed_gbps, speed_line, lanes = 0.0, "", 0
     speed = _SPEED.match(by_word.get("speed", ""))
-    gbps = 0.0 if speed is None else float(speed[1]) if speed[2] == "g" else float(speed[1]) / 1000
+    if speed is not None:
+        units_per_gbps = 1 if speed[2] == "g" else 1000
+        speed_gbps, speed_line, lanes = float(speed[1]) / units_per_gbps, speed[0], int(speed[3] or 0)
     mtu = by_word.get("mtu", "").split()
     fec = by_word.get("error-correction", "").split()
     return _Settings(
-        speed_gbps=gbps,
-        speed_line=speed[0] if speed else "",
+        speed_gbps=speed_gbps,
+        speed_line=speed_line,
         mtu_bytes=int(mtu[1]) if mtu else _DEFAULT_MTU,
         fec=fec[-1] if fec and fec[0] == "error-correction" else "",
         profile_line=by_word.get("service-profile", ""),
         own_qos=_port_qos(f"{body}\n", watchdog, "", reserves_counters),
         is_foreign="vrf" in by_word,
         is_routed="   no switchport" in lines,
-        lanes=int(speed[3] or 0) if speed else 0,
-        vlan=next((line.split()[-1] for line in lines if line.startswith("   switchport access vlan ")), ""),
+        lanes=lanes,
+        vlan=_last_word(lines, "   switchport access vlan "),
         filtered=tuple(sorted({line.split()[-1] for line in lines if _LIST.match(line)})),
-        macsec=next((line.split()[-1] for line in lines if line.startswith("   mac security profile ")), ""),
+        macsec=_last_word(lines, "   mac security profile "),
     )
+
+
+def _last_word(lines: Iterable[str], start: str) -> str:
+    """The last word of the first line that begins so, "" without one."""
+    for line in lines:
+        if line.startswith(start):
+            return line.split()[-1]
+    return ""
 
 
 def _vlan_subnets(bodies: Iterable[Body]) -> Iterator[tuple[str, Prefix]]:
     """The subnet of each VLAN with an address in service, by the interfaces of VLANs."""
     for header, body in bodies:
-        if "   shutdown\n" not in body:
-            match = _ADDRESS.search(body)
-            if match is not None:
-                yield header[14:], network_of(packed(match[1]), int(match[2]))
+        match = _ADDRESS.search(body)
+        if match is not None and "   shutdown\n" not in body:
+            yield header.removeprefix(_VLAN), network_of(packed(match[1]), int(match[2]))
 
 
 def _vlan_mtus(bodies: Iterable[Body]) -> Iterator[tuple[str, int]]:
     """The MTU in bytes of each VLAN's interface."""
     for header, body in bodies:
         match = _MTU.search(body)
-        yield header[14:], int(match[1]) if match else _DEFAULT_MTU
+        yield header.removeprefix(_VLAN), int(match[1]) if match else _DEFAULT_MTU
 
 
 @lru_cache(maxsize=4096)
@@ -274,32 +292,40 @@ def read_watchdog(statements: tuple[str, ...]) -> SwitchWatchdog | None:
 
     Raises ValueError for times other than numbers of seconds.
     """
-    statement_by_key = {
-        key: next((line for line in statements if line.startswith(words)), "") for key, words in _WATCHDOG.items()
-    }
+    statement_by_key: dict[str, str] = {}
+    for key, start in _WATCHDOG.items():
+        statement_by_key[key] = next((line for line in statements if line.startswith(start)), "")
     detection_ms = _ms(statement_by_key["detection"])
     if detection_ms is None:
         return None
     polls = statement_by_key["manner"].rpartition(" ")[2]
-    action = next((line.rpartition(" ")[2] for line in statements if line.startswith(_ACTION)), "")
+    action = next((line for line in statements if line.startswith(_ACTION)), "").rpartition(" ")[2]
     manner = f"looks every {polls or 'unstated number of'} s and takes the action {action or 'of the system'}"
     places = tuple((key, (line or statement_by_key["detection"],)) for key, line in statement_by_key.items())
-    return Watchdog(detection_ms, _ms(statement_by_key["recovery"]), manner), places
+    watchdog = Watchdog(detection_ms, _ms(statement_by_key["recovery"]), manner)
+    return watchdog, places
 
 
 def _ms(statement: str) -> int | None:
-    return round(1000 * float(statement.rpartition(" ")[2])) or None if statement else None
+    """The time at the end of a statement; None for a missing statement, or for no time."""
+    if not statement:
+        return None
+    seconds = float(statement.rpartition(" ")[2])
+    return round(1000 * seconds) or None
 
 
-def _paused(body: str) -> Iterable[int]:
-    return map(int, _NO_DROP.findall(body)) if "   priority-flow-control on\n" in body else ()
+def _paused(body: str) -> list[int]:
+    """The priorities paused by a profile or an interface."""
+    if "   priority-flow-control on\n" not in body:
+        return []
+    return [int(priority) for priority in _NO_DROP.findall(body)]
 
 
 @lru_cache(maxsize=256)
 def read_qos_map(statements: tuple[Body, ...], profiles: tuple[str, ...]) -> QosMap:
     """The switch's map from DSCP to class and queue, and the priorities paused by any of its profiles."""
     class_of: list[int | None] = [None] * DSCPS
-    queue_of = {number: number for number in range(8)}  # what EOS does by itself, and does not print
+    queue_of = {number: number for number in range(8)}  # EOS's default, which it does not print
     marks: dict[str, Mark] = {}
     for header, _ in statements:
         if match := re.fullmatch(r"qos map dscp ([\d ]+) to traffic-class (\d+)", header):

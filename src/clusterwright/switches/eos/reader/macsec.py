@@ -25,8 +25,8 @@ class Macsec:
 
 def macsec_of(text: str) -> Macsec:
     """MACsec of one startup configuration."""
-    if "mac security" not in text:  # neither a profile nor a port that names one
-        return Macsec(frozenset(), ())
+    if "mac security" not in text:  # neither a profile nor a port with one
+        return Macsec(ports=frozenset(), faults=())
     profiles: dict[str, list[tuple[int, str]]] = {}
     used: dict[str, tuple[int, str]] = {}
     for section in sections_of(text):
@@ -44,12 +44,13 @@ def macsec_of(text: str) -> Macsec:
             elif name and line.startswith("      "):
                 profiles[name].append((number, words))
     faults = list(chain.from_iterable(map(_faults, profiles.values())))
-    faults += [
-        (number, f'{port} names the profile "{profile}", which does not exist, and stays in clear')
-        for port, (number, profile) in used.items()
-        if profile not in profiles
-    ]
-    return Macsec(frozenset(port for port, (_, profile) in used.items() if profile in profiles), tuple(sorted(faults)))
+    ports: set[str] = set()
+    for port, (number, profile) in used.items():
+        if profile in profiles:
+            ports.add(port)
+        else:
+            faults.append((number, f'{port} names the profile "{profile}", which does not exist, and stays in clear'))
+    return Macsec(ports=frozenset(ports), faults=tuple(sorted(faults)))
 
 
 def keys_of(statements: Iterable[tuple[str, str]]) -> Mapping[str, str]:
@@ -64,17 +65,23 @@ def keys_of(statements: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def _faults(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The faults of a profile with the numbers of their lines; the first line is its name."""
     first = lines[0][0]
     faults = [
         (number, "frames that are not encrypted pass: the link fails open")
         for number, words in lines
-        if words == "traffic unprotected allow" or words.startswith("traffic unprotected allow ")
+        if f"{words} ".startswith("traffic unprotected allow ")
     ]
-    if not any(words == "traffic unprotected drop" for _, words in lines):
-        faults = faults or [(first, "the profile does not say that clear frames are dropped")]
-    if not any(words.startswith("key ") and not words.endswith(" fallback") for _, words in lines):
+    drops_clear_frames = any(words == "traffic unprotected drop" for _, words in lines)
+    if not drops_clear_frames and not faults:
+        faults.append((first, "the profile does not say that clear frames are dropped"))
+    if not any(_is_primary_key(words) for _, words in lines):
         faults.append((first, "the profile has no primary key, so that no session key is ever agreed"))
     cipher = next((words.split()[1] for _, words in lines if words.startswith("cipher ")), None)
     if cipher not in STRONG:
         faults.append((first, "the profile names no cipher that encrypts"))
     return faults
+
+
+def _is_primary_key(words: str) -> bool:
+    return words.startswith("key ") and not words.endswith(" fallback")

@@ -51,8 +51,8 @@ _LINES = (
 
 
 def _pattern(begins: str, sides: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
-    ways = "|".join(f"(?P<w{number}>{pattern})" for number, (pattern, _) in enumerate(sides))
-    return re.compile(rf"\n{begins}(?=[a-z])(?:{ways})(?=\n)")
+    alternatives = "|".join(f"(?P<w{index}>{pattern})" for index, (pattern, _) in enumerate(sides))
+    return re.compile(rf"\n{begins}(?=[a-z])(?:{alternatives})(?=\n)")
 
 
 # each begins with the end of the line before: a search for a fixed text is much faster than one for beginnings of lines
@@ -82,15 +82,16 @@ _TRANSPORT = re.compile(r"^   transport grpc (\S+)\n((?:      .*\n)*)", re.M)
 
 
 def openings(text: str, device: str, declared: Planned | None) -> Iterator[Fault]:
-    """Everything in a startup-config with a path around the lists, with its place in the text.
+    """Every line of a startup-config that opens a path around the lists, with its place in the text.
 
     Without ``declared``, ports, addresses and sessions are not compared with the plan.
     """
     lists = read_eos_lists(text)
     lined = f"\n{text}\n"
     for match in chain(_AT_MARGIN.finditer(lined), _INSIDE.finditer(lined)):
-        reason = (_SECTIONS if match.re is _AT_MARGIN else _LINES)[int((match.lastgroup or "w0")[1:])][1]
-        yield match.start(), f'"{match[0].strip()}" {reason}'
+        reasons = _SECTIONS if match.re is _AT_MARGIN else _LINES
+        index = int((match.lastgroup or "w0").removeprefix("w"))
+        yield match.start(), f'"{match[0].strip()}" {reasons[index][1]}'
     yield from _accounts(text)
     has_vrf = section(text, "vrf instance MGMT") is not None
     yield from _telemetry(text, has_vrf)
@@ -137,26 +138,26 @@ def _login_servers(text: str) -> frozenset[str]:
 
 def _accounts(text: str) -> Iterator[Fault]:
     """Open accounts: with neither a password nor a key for SSH."""
-    accounts = [
-        (section.start, section.header.split()[1:])
-        for section in sections_with(text, "username")
-        if section.names("username")
-    ]
-    keyed = {words[0] for _, words in accounts if words[1:2] in (["ssh-key"], ["sshkey"])}
-    for start, (name, *words) in accounts:
-        if "nopassword" in words and name not in keyed:
-            yield start, f"the account {name} opens without a password and without a key"
+    statements = [section for section in sections_with(text, "username") if section.names("username")]
+    names_with_key: set[str] = set()
+    for statement in statements:
+        words = statement.header.split()
+        if words[2:3] in (["ssh-key"], ["sshkey"]):
+            names_with_key.add(words[1])
+    for statement in statements:
+        _, name, *words = statement.header.split()
+        if "nopassword" in words and name not in names_with_key:
+            yield statement.start, f"the account {name} opens without a password and without a key"
 
 
 def _vrfs(lists: EosLists) -> Iterator[Fault]:
     """Ports in another VRF than theirs."""
     for name, interface in lists.live.items():
         is_management = name.startswith("Management")
-        if ("\n   vrf MGMT\n" in f"\n{interface.body}") is not is_management:
-            yield (
-                interface.start,
-                f"{name} is in the {'default VRF' if is_management else 'VRF MGMT'}, which joins the two networks",
-            )
+        is_in_management_vrf = "\n   vrf MGMT\n" in f"\n{interface.body}"
+        if is_in_management_vrf is not is_management:
+            vrf = "VRF MGMT" if is_in_management_vrf else "default VRF"
+            yield interface.start, f"{name} is in the {vrf}, which joins the two networks"
 
 
 def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Fault]:
@@ -172,11 +173,12 @@ def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Faul
 
 def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
     """BGP sessions with addresses outside planned links, and announcements of unplanned networks."""
-    asked: set[str] = set()
+    checked_peers: set[str] = set()
     for match in _PEER.finditer(lined):
-        if match[1] not in asked and (what := declared.unmet(device, match[1])):
+        peer = match[1]
+        if peer not in checked_peers and (what := declared.unmet(device, peer)):
             yield match.start(), what
-        asked.add(match[1])
+        checked_peers.add(peer)
     for match in _ANNOUNCED.finditer(lined):
         if not declared.knows(match[2]):
             yield match.start(), f'"{match[1]} {match[2]}" announces addresses of no zone and no fabric'
@@ -184,13 +186,7 @@ def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
 
 def _services(text: str) -> Iterator[Fault]:
     """Services outside the management VRF, without a list."""
-    snmp = sections_with(text, "snmp-server")
-    answers = [
-        statement for statement in snmp if statement.names("snmp-server") and not _SNMP_LIST.match(statement.header)
-    ]
-    # in the default VRF it is on by itself
-    if answers and not any(statement.header in _SNMP_IN_DEFAULT for statement in (*snmp, *sections_with(text, "no"))):
-        yield answers[0].start, "SNMP answers in the default VRF too, where its lists are not asked"
+    yield from _snmp_in_default_vrf(text)
     for name, header, closed in (
         ("SSH", "management ssh", "\n   shutdown\n"),
         ("eAPI", "management api http-commands", "\n   vrf default\n      shutdown\n"),
@@ -200,6 +196,17 @@ def _services(text: str) -> Iterator[Fault]:
             yield 0, "SSH answers in the default VRF, as it does by itself: there is no `management ssh` to end that"
         if body is not None and closed not in f"\n{body.body}":
             yield body.start, f"{name} answers in the default VRF too, where its lists are not asked"
+
+
+def _snmp_in_default_vrf(text: str) -> Iterator[Fault]:
+    """SNMP, by default on in the default VRF, unless a line decides that."""
+    statements = [*sections_with(text, "snmp-server"), *sections_with(text, "no")]
+    if any(statement.header in _SNMP_IN_DEFAULT for statement in statements):
+        return
+    for statement in statements:
+        if statement.names("snmp-server") and not _SNMP_LIST.match(statement.header):
+            yield statement.start, "SNMP answers in the default VRF too, where its lists are not asked"
+            return
 
 
 def _telemetry(text: str, has_vrf: bool) -> Iterator[Fault]:

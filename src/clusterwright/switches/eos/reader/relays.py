@@ -27,9 +27,6 @@ def relay_sources(interfaces: Iterable[Body]) -> Iterator[tuple[Prefix, bytes]]:
             if ":" in text and by_address is not None:
                 yield prefix_of(text), packed(by_address[1])
             elif ":" not in text and by_interface is not None:
-                named = _OWN.findall(bodies.get(by_interface[1], ""))
-                yield from (
-                    (prefix_of(text), packed(named_address.partition("/")[0]))
-                    for named_address in named
-                    if ":" not in named_address
-                )
+                for source in _OWN.findall(bodies.get(by_interface[1], "")):
+                    if ":" not in source:
+                        yield prefix_of(text), packed(source.partition("/")[0])

@@ -18,8 +18,9 @@ _LEAKS = ("default-originate", "leak routes ", "route-target import ", "vpn-impo
 def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """Static routes except discarding ones, and every source of routes from outside."""
     for match in _STATIC.finditer(f"\n{text}"):
-        hop = next((word for word in match["via"].split() if "." in word or ":" in word), "")
-        if match["via"].split()[0] != "Null0" and (what := check_route(match["to"], hop)):
+        words = match["via"].split()
+        hop = next(filter(_is_address, words), "")
+        if words[0] != "Null0" and (what := check_route(match["to"], hop)):
             yield match.start(), what
         if "egress-vrf" in match["via"]:
             vrf = match["vrf"] or "default"
@@ -27,3 +28,7 @@ def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     if any(word in text for word in _LEAKS):
         for match in _LEAK.finditer(text):
             yield match.start(), f'"{match[0].strip()}" brings routes from outside their VRF or protocol'
+
+
+def _is_address(word: str) -> bool:
+    return "." in word or ":" in word

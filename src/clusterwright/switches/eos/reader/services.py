@@ -24,36 +24,37 @@ _GNMI_PORT = re.compile(r"^      port (\d+)$", re.M)
 def services(text: str) -> Iterator[SwitchService]:
     """The active services. Raises Unreadable for a list with other conditions than sources."""
     lists = read_eos_lists(text)
-    asked: Iterable[tuple[str, str, int, str, re.Pattern[str]]] = (
+    known_services: Iterable[tuple[str, str, int, str, re.Pattern[str]]] = (
         ("SSH", "tcp", 22, "management ssh", _SSH_LIST),
         ("eAPI", "tcp", 443, "management api http-commands", _API_LIST),
         ("SNMP", "udp", 161, "snmp-server vrf MGMT", _SNMP_LIST),
         ("gNMI", "tcp", 6030, "management api gnmi", _API_LIST),
     )
-    for name, protocol, usual, header, named in asked:
-        begins = section(text, header) or (_snmp_by_default(text) if name == "SNMP" else None)
+    for name, protocol, usual, header, named in known_services:
+        begins = section(text, header)
+        if begins is None and name == "SNMP":
+            begins = _snmp_by_default(text)
         if begins is None:
             continue
-        number = _GNMI_PORT.search(begins.body) if name == "gNMI" else None
-        port = int(number[1]) if number is not None else usual
-        # the lists of SNMP stand at the margin
-        lines = (
-            "\n".join(section.header for section in sections_with(text, "snmp-server"))
-            if name == "SNMP"
-            else begins.body
-        )
+        port, lines, versions = usual, begins.body, (4, 6)
+        if name == "SNMP":
+            # The lines that bind SNMP's lists are sections of their own.
+            lines = "\n".join(statement.header for statement in sections_with(text, "snmp-server"))
+        if name == "gNMI":
+            configured_port = _GNMI_PORT.search(begins.body)
+            if configured_port is not None:
+                port = int(configured_port[1])
+            versions = (4,)  # over IPv6 EOS has no list for it, and the port's own list filters it
         bound = {_WORDS[word]: list_name for word, list_name in named.findall(lines)}
-        line = begins.line
-        for version in (4, 6):
-            if (name, version) != ("gNMI", 6):  # EOS names no list for it; the port's own one judges it
-                yield SwitchService(
-                    name=name,
-                    protocol=protocol,
-                    port=port,
-                    version=version,
-                    line=line,
-                    rules=_asked(lists, version, bound.get(version)),
-                )
+        for version in versions:
+            yield SwitchService(
+                name=name,
+                protocol=protocol,
+                port=port,
+                version=version,
+                line=begins.line,
+                rules=_source_rules(lists, version, bound.get(version)),
+            )
 
 
 def _snmp_by_default(text: str) -> EosSection | None:
@@ -63,7 +64,7 @@ def _snmp_by_default(text: str) -> EosSection | None:
     return next(iter(sections_with(text, "snmp-server")), None)
 
 
-def _asked(lists: EosLists, version: int, name: str | None) -> tuple[Rule, ...] | None:
+def _source_rules(lists: EosLists, version: int, name: str | None) -> tuple[Rule, ...] | None:
     """The rules of a list; None without a list, or for a missing one: then every source is admitted."""
     key = (_LETTERS[version], name or "")
     rules = lists.sources.get(key, lists.lists.get(key))

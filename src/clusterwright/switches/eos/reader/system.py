@@ -46,7 +46,11 @@ _GROUP = re.compile(r"   neighbor [A-Za-z]")
 
 def policy_lines(text: str) -> Iterable[str]:
     """Lines of route maps, lists and peer groups."""
-    return (line for line in text.split("\n") if line.startswith(_POLICY_WORDS) or _GROUP.match(line))
+    return filter(_is_policy_line, text.split("\n"))
+
+
+def _is_policy_line(line: str) -> bool:
+    return line.startswith(_POLICY_WORDS) or _GROUP.match(line) is not None
 
 
 def _router(device: str, text: FileText) -> Router | None:
