@@ -52,11 +52,13 @@ class EosLists:
 
     def bound(self) -> Iterator[tuple[str, str]]:
         """The ports with lists, each with a direction."""
-        joined = set(self.channels.values())
+        channels = set(self.channels.values())
         for port in dict.fromkeys((*self.groups, *self.channels)):
-            if port not in joined:
-                directions = {direction for _, direction in self._groups(port)}
-                yield from ((port, direction) for direction in sorted(directions))
+            if port in channels:
+                continue
+            directions = {direction for _, direction in self._groups(port)}
+            for direction in sorted(directions):
+                yield port, direction
 
     def faults(self) -> Iterator[tuple[int, str]]:
         """Missing lists named by an interface: EOS then permits everything."""
@@ -71,17 +73,20 @@ class EosLists:
     def text(self, ports: Iterable[str]) -> str:
         """Everything with an effect on admission at these ports: their lists, by name and entry by entry."""
         bound = [(word, self._groups(port).get((word, IN))) for port, word in product(ports, _FAMILIES)]
-        used = {(word, name) for word, name in bound if name is not None}
-        return repr(bound) + "".join(f"{key}\n{self.bodies.get(key)}" for key in sorted(used))
+        lists = {(word, name) for word, name in bound if name is not None}
+        return repr(bound) + "".join(f"{key}\n{self.bodies.get(key)}" for key in sorted(lists))
 
     def at(self, port: str, direction: str = IN) -> Ruleset:
         """A port's treatment of packets in one direction: without a list everything of that IP version passes."""
         rules: list[Rule] = []
         line = self.lines.get(port, 0)
         for word, (family, _) in _FAMILIES.items():
-            name = self._groups(port).get((word, direction))
-            access_list = self.lists.get((word, name)) if name is not None else None
-            rules += access_list if access_list is not None else [Rule(line, (box(family=family),), ACCEPT)]
+            name = self._groups(port).get((word, direction), "")
+            access_list = self.lists.get((word, name))
+            if access_list is None:
+                rules.append(Rule(line=line, matches=(box(family=family),), verdict=ACCEPT))
+            else:
+                rules += access_list
         return one_chain(direction, tuple(rules), line)
 
 
@@ -102,15 +107,14 @@ def read_eos_lists(text: str) -> EosLists:
                 live[name] = section
             if joined := JOINS.search(section.body):
                 channels[name] = f"{CHANNEL}{joined[1]}"
-            bound = {(word, direction): of for word, of, direction in _GROUP.findall(section.body)}
-            if bound:  # a section that stands twice is one
-                groups[name] = {**groups.get(name, {}), **bound}
+            for word, list_name, direction in _GROUP.findall(section.body):
+                groups.setdefault(name, {})[word, direction] = list_name
     for section in sections_with(text, *_FAMILIES):
         if section.names("ip access-list") or section.names("ipv6 access-list"):
             match = _LIST.fullmatch(section.header)
-            if match is None or (match[1], match[3]) in lists.keys() | sources.keys():
+            key = ("", "") if match is None else (match[1], match[3])
+            if match is None or key in lists or key in sources:
                 raise Unreadable(section.line, "an access list is there twice, or has no name")
-            key = (match[1], match[3])
             if match[2]:
                 sources[key] = _rules_of(section, *key, is_standard=True)
             else:
@@ -130,7 +134,8 @@ def _rules_of(section: EosSection, word: str, name: str, *, is_standard: bool) -
             f"access list {name} has no entry: whether it then passes nothing or everything is not documented."
             " End it with a `deny`",
         )
-    return tuple(Rule(section.line + 1 + rule.line, rule.matches, rule.verdict) for rule in rules)
+    first_line = section.line + 1
+    return tuple(Rule(line=first_line + rule.line, matches=rule.matches, verdict=rule.verdict) for rule in rules)
 
 
 @lru_cache(maxsize=8192)
@@ -154,20 +159,22 @@ def _rules(word: str, body: str, *, is_standard: bool = False) -> tuple[Rule, ..
 
 
 class _Entry:
+    """An entry of a list by its words, from the action on."""
+
     def __init__(self, word: str, words: list[str], line: int) -> None:
         self.family, self.version = _FAMILIES[word]
         self.word = word
-        self.left = list(words)
-        self.at = line
+        self.words = list(words)
+        self.line = line
 
     def rule(self) -> Rule:
         try:
             return self._rule()
         except (ValueError, IndexError):
-            raise Unreadable(self.at, f'"{" ".join(self.left)}" is an entry that is not known here') from None
+            raise Unreadable(self.line, f'"{" ".join(self.words)}" is an entry that is not known here') from None
 
     def _rule(self) -> Rule:
-        words = list(self.left)
+        words = list(self.words)
         verdict = {"permit": ACCEPT, "deny": DROP}.get(words.pop(0))
         if verdict is None:
             raise ValueError
@@ -191,7 +198,7 @@ class _Entry:
             fields["fragment"] = values(2)
         if words not in ([], ["log"]):
             raise ValueError
-        return Rule(self.at, (box(**fields),), verdict)
+        return Rule(line=self.line, matches=(box(**fields),), verdict=verdict)
 
     def _addresses(self, words: list[str]) -> Ranges:
         text = words.pop(0)

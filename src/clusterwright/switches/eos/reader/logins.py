@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from clusterwright.facts.reader import Login
 
-_FIRST = 15  # the privilege from which on a session may change the switch
+_ADMIN_PRIVILEGE = 15  # the lowest privilege of a session that may change the switch
 _LINE = re.compile(r"\n(?:username|snmp-server user) (?P<name>\S+) (?P<rest>.*)")
 _ACCOUNT = re.compile(r"privilege (?P<privilege>\d+) role (?P<role>\S+)(?P<secret> secret .*)?(?: nopassword)?")
-# Roles bind nobody before this says so: every account may then change the switch.
+# Without this statement EOS ignores roles, and every account may change the switch.
 _BY_ROLE = re.compile(r"\naaa authorization commands all default (?:group \S+ )?local(?=\n)")
 _KEY = re.compile(r"(?:ssh-key|sshkey) (?:secondary )?(?P<key>\S+ \S+)")
 
@@ -21,17 +21,16 @@ def logins(path: str, text: str) -> Iterator[Login]:
     for match in _LINE.finditer(f"\n{text}"):
         name, rest = match["name"], match["rest"]
         key, account = _KEY.match(rest), _ACCOUNT.fullmatch(rest)
-        reads = (
-            account is not None
-            and is_by_role
-            and account["role"] == "network-operator"
-            and int(account["privilege"]) < _FIRST
-        )
+        has_password = is_admin = False
+        if account is not None:
+            is_operator = account["role"] == "network-operator" and int(account["privilege"]) < _ADMIN_PRIVILEGE
+            is_admin = not (is_by_role and is_operator)
+            has_password = account["secret"] is not None
         yield Login(
-            match.start(),
-            name,
+            at=match.start(),
+            name=name,
             is_snmp=match[0].startswith("\nsnmp-server"),
             key="" if key is None else key["key"],
-            has_password=account is not None and account["secret"] is not None,
-            is_admin=account is not None and not reads,
+            has_password=has_password,
+            is_admin=is_admin,
         )

@@ -36,7 +36,8 @@ def services(text: str) -> Iterator[SwitchService]:
             begins = _snmp_by_default(text)
         if begins is None:
             continue
-        port, lines, versions = usual, begins.body, (4, 6)
+        port, lines = usual, begins.body
+        versions: tuple[int, ...] = (4, 6)
         if name == "SNMP":
             # The lines that bind SNMP's lists are sections of their own.
             lines = "\n".join(statement.header for statement in sections_with(text, "snmp-server"))

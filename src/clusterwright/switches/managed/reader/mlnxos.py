@@ -31,7 +31,7 @@ _IDLE = {
     "takes from the user what it names": rf"{_SNMP} (?:capability monitor|require-privacy)",
 }
 _KNOWN = re.compile("|".join((_READ, *_IDLE.values())))
-# Which claims a line that nobody knows could touch, by its first words; every claim where none of these begins it.
+# First words of unknown lines that could touch claims about isolation and management alone.
 _TOUCHES = re.compile(
     r"(?:no )?(?:interface mgmt|ip|ipv6|aaa|username|ssh|snmp-server|web|telnet-server|ntp|logging|hostname)\b.*"
 )
@@ -43,7 +43,7 @@ _MUST_STAND = {
 }
 _PORT = re.compile(r"^interface (mgmt\d+) (?:ip|ipv6) address (\S+)", re.M)
 _SERVICES = {"ip name-server": NAMES, "ntp server": TIME, "logging": LOGS}
-# With more behind it a line says how a server is asked, and still names one.
+# A line with more words has a setting of a server, and names the server too.
 _SERVER = re.compile(r"^(?:no )?(ip name-server|ntp server|logging) (\S+)( (?:disable|trap \w+))?$", re.M)
 _ACCOUNT = re.compile(r"^username (\S+) (?:(disable password|password .*|nopassword)|.*)$", re.M)
 _USER = re.compile(r"^snmp-server user (\S+) v3 (\S+)", re.M)
@@ -60,52 +60,58 @@ _LOGIN = re.compile(
 
 def unread(text: str) -> tuple[Unread, ...]:
     """Lines of unknown effect, and settings for the switch to manage the subnet itself."""
-    unread_lines = [
-        Unread(
-            file=PATH,
-            line=number,
-            text=line,
-            claims=frozenset({"isolation", "management"} if _TOUCHES.fullmatch(line) else ()),
-        )
-        for number, line in enumerate(text.split("\n"), 1)
-        if line.strip() and not line.startswith("##") and not _KNOWN.fullmatch(line)
-    ]
+    places: list[Unread] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        is_comment = line.startswith("##")
+        if is_comment or not line.strip() or _KNOWN.fullmatch(line):
+            continue
+        claims: frozenset[str] = frozenset()
+        if _TOUCHES.fullmatch(line):
+            claims = frozenset({"isolation", "management"})
+        places.append(Unread(file=PATH, line=number, text=line, claims=claims))
     managers = re.findall(r"^(?:no )?ib sm$", text, re.M)
     if managers[-1:] != [_MANAGER]:
-        unread_lines.append(Unread(PATH, 0, "whether a subnet manager of its own runs: no last line says `no ib sm`"))
-    return tuple(unread_lines)
+        reason = "whether a subnet manager of its own runs: no last line says `no ib sm`"
+        places.append(Unread(file=PATH, line=0, text=reason))
+    return tuple(places)
 
 
 def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
     """Access to the switch in clear, and routes from others."""
-    lines = [(match.start(), match[0]) for match in re.finditer(r"^(?!##)\S.*$", text, re.M)]
-    last = {line.removeprefix("no "): (offset, line) for offset, line in lines}
-    for wanted, what in _MUST_STAND.items():
-        offset, line = last.get(wanted.removeprefix("no "), (0, ""))
-        if line != wanted:
+    last_lines = _last_lines(text)
+    for required, what in _MUST_STAND.items():
+        offset, line = last_lines.get(required.removeprefix("no "), (0, ""))
+        if line != required:
             yield offset, what
     for user, words in _users(text).items():
         if "require-privacy" not in words:
-            yield (
-                text.find(f"snmp-server user {user} "),
-                f"the SNMP user {user} may ask in clear: privacy is not required",
-            )
-    yield from _unsaid_passwords(text)
-    for port, place in {match[1]: match.start() for match in _PORT.finditer(text)}.items():
-        if last.get(f"interface {port} dhcp", (0, ""))[1] != f"no interface {port} dhcp":
-            yield place, f"{port} takes an address and routes from any server"
+            offset = text.find(f"snmp-server user {user} ")
+            yield offset, f"the SNMP user {user} may ask in clear: privacy is not required"
+    yield from _accounts_without_password_line(text)
+    ports = {match[1]: match.start() for match in _PORT.finditer(text)}
+    for port, offset in ports.items():
+        _, line = last_lines.get(f"interface {port} dhcp", (0, ""))
+        if line != f"no interface {port} dhcp":
+            yield offset, f"{port} takes an address and routes from any server"
     if planned is not None:
         for match in _PORT.finditer(text):
             if what := planned.misplaced(device, match[1], match[2]):
                 yield match.start(), what
 
 
-def _unsaid_passwords(text: str) -> Iterator[Fault]:
-    """Accounts without a line for their password."""
+def _last_lines(text: str) -> dict[str, Fault]:
+    """The last line of each command with its offset, by the command without ``no``."""
+    last_lines: dict[str, Fault] = {}
+    for match in re.finditer(r"^(?!##)\S.*$", text, re.M):
+        last_lines[match[0].removeprefix("no ")] = (match.start(), match[0])
+    return last_lines
+
+
+def _accounts_without_password_line(text: str) -> Iterator[Fault]:
     accounts = list(_ACCOUNT.finditer(text))
-    opened = {account[1] for account in accounts if account[2]}
+    names_with_password_line = {account[1] for account in accounts if account[2]}
     for account in accounts:
-        if account[1] not in opened:
+        if account[1] not in names_with_password_line:
             yield account.start(), f"whether {account[1]} has a password is not said: the one from before stays"
 
 
@@ -149,8 +155,8 @@ def logins(path: str, text: str) -> Iterator[Login]:
     for match in _LOGIN.finditer(text):
         opens = match["opens"] or ""
         yield Login(
-            match.start(),
-            match["account"] or match["keyed"] or match["snmp"],
+            at=match.start(),
+            name=match["account"] or match["keyed"] or match["snmp"],
             is_snmp=match["snmp"] is not None,
             key=match["key"] or "",
             has_password=opens.startswith(("password", "nopassword")),
@@ -161,6 +167,11 @@ def logins(path: str, text: str) -> Iterator[Login]:
 def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """Default routes and static ones."""
     for match in _ROUTE.finditer(text):
-        to = match["six"] or (f"{match['to']}/{match['mask']}" if match["to"] else "default")
-        if what := check_route(to if match["six"] or to == "default" else str(ip_network(to)), match["via"]):
+        if match["six"]:
+            destination = match["six"]
+        elif match["to"]:
+            destination = str(ip_network(f"{match['to']}/{match['mask']}"))
+        else:
+            destination = "default"
+        if what := check_route(destination, match["via"]):
             yield match.start(), what

@@ -21,6 +21,8 @@ _FAMILIES = {"ip": (V4, 4), "ipv6": (V6, 6)}
 _PROTOCOLS = {"tcp": TCP, "udp": UDP, "icmp": ICMP4, "icmpv6": ICMP6}
 _VERDICTS = {"accept": ACCEPT, "drop": DROP}
 _NOT_LATER = values(0, 1)
+_ADDRESS_FIELDS = {"source-addr": "src", "dest-addr": "dst"}
+_PORT_FIELDS = {"source-port": "sport", "dest-port": "dport"}
 _PORT = re.compile(r"^interface (mgmt\d+) (?:ip|ipv6) address ", re.M)
 _COMMAND = re.compile(r"^(?:no )?(?:ip|ipv6) filter .*$", re.M)
 _RULE = ("rule", "append", "tail", "target")
@@ -34,7 +36,7 @@ class MlnxOsLists:
         self._interfaces = InterfaceNumbers()
         self._rules: dict[str, list[Rule]] = {word: [] for word in _FAMILIES}
         self._policies = dict.fromkeys(_FAMILIES, (ACCEPT, 0))
-        self._enabled = dict.fromkeys(_FAMILIES, 0)  # the line that says so
+        self._enabled = dict.fromkeys(_FAMILIES, 0)  # line of the command that enables it, or 0
         self._commands: list[str] = []
         for match in _COMMAND.finditer(text):
             self._commands.append(match[0])
@@ -65,19 +67,19 @@ class MlnxOsLists:
         tables = []
         for word, family in (("ip", "ip"), ("ipv6", "ip6")):
             policy, line = self._policies[word]
-            rules = tuple(
-                Rule(rule.line, (_everywhere(rule.matches[0]),), rule.verdict)
-                for rule in self._rules[word]
-                if rule.matches[0][IIF] & number
-            )
-            is_open = direction != "in" or not self._enabled[word]
+            rules: list[Rule] = []
+            is_open = direction != IN or not self._enabled[word]
+            if is_open:
+                policy = ACCEPT
+            else:
+                rules += [_on_any_interface(rule) for rule in self._rules[word] if rule.matches[0][IIF] & number]
             chain = Chain(
                 name="",
                 line=line,
-                rules=() if is_open else rules,
+                rules=tuple(rules),
                 hook=direction,
                 priority=0,
-                policy=ACCEPT if is_open else policy,
+                policy=policy,
                 policy_line=line,
             )
             tables.append(Table(family=family, name=word, line=line, chains={"": chain}))
@@ -115,13 +117,10 @@ class MlnxOsLists:
             if name == "dup-delete":
                 continue
             value = next(remaining, "")
-            if name in {"source-addr", "dest-addr"}:
-                fields["src" if name == "source-addr" else "dst"] = addresses(value + next(remaining, ""), version)
-            elif name in {"source-port", "dest-port"} and "proto" in fields:
-                fields |= {
-                    "sport" if name == "source-port" else "dport": values(_number(value)),
-                    "fragment": _NOT_LATER,
-                }
+            if name in _ADDRESS_FIELDS:
+                fields[_ADDRESS_FIELDS[name]] = addresses(value + next(remaining, ""), version)
+            elif name in _PORT_FIELDS and "proto" in fields:
+                fields |= {_PORT_FIELDS[name]: values(_number(value)), "fragment": _NOT_LATER}
             elif name == "protocol":
                 fields["proto"] = values(_PROTOCOLS[value] if value in _PROTOCOLS else _number(value))
             elif name == "icmp-type":
@@ -135,9 +134,11 @@ class MlnxOsLists:
         return box(**fields)
 
 
-def _everywhere(packets: Box) -> Box:
-    """The same packets, whichever interface they come in by."""
-    return tuple(WHOLE[IIF] if index == IIF else field for index, field in enumerate(packets))
+def _on_any_interface(rule: Rule) -> Rule:
+    """The rule without its condition on the incoming interface."""
+    packets = rule.matches[0]
+    on_any_interface = (*packets[:IIF], WHOLE[IIF], *packets[IIF + 1 :])
+    return Rule(line=rule.line, matches=(on_any_interface,), verdict=rule.verdict)
 
 
 def _number(text: str) -> int:

@@ -20,8 +20,8 @@ from clusterwright.switches.nvue.reader.yaml_text import read_objects
 
 PATH = "etc/nvue.d/startup.yaml"
 _ISOLATION = frozenset({"isolation", "management"})
-# Lists, logins, openings and routes read the first ones; the others touch no claim: words for people, and services
-# that the management port's lists judge.
+# Lists, logins, openings and routes read the first ones; the others touch no claim: descriptions, and services
+# filtered by the management port's lists.
 _KNOWN = """
 interface * acl * inbound control-plane
 interface * acl * outbound control-plane
@@ -100,9 +100,9 @@ def _source(root: Object, server: str) -> str:
     for name, port in root.items("interface"):
         if not name.startswith("eth"):
             continue
-        for own_address, _ in port.items("ip", "address"):
-            if (":" in own_address) == (":" in server):
-                return own_address.partition("/")[0]
+        for source, _ in port.items("ip", "address"):
+            if (":" in source) == (":" in server):
+                return source.partition("/")[0]
     return ""
 
 
@@ -125,9 +125,9 @@ def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
                 for destination in _destinations(rule):
                     if what := check_route(destination, hop):
                         yield begins(text, rule.line), f"the gateway's way out: {what}"
-            if not all(_is_ended(rules, family) for family in (V4, V6)) and check_route(
-                "::/0" if ":" in hop else "0.0.0.0/0", hop
-            ):
+            default_route = "::/0" if ":" in hop else "0.0.0.0/0"
+            ends_everything = _is_ended(rules, V4) and _is_ended(rules, V6)
+            if not ends_everything and check_route(default_route, hop):
                 what = f"the gateway makes a default route, and no list of {port} ends it outwards: it leads everywhere"
                 yield begins(text, gateway.line), what
 
@@ -153,4 +153,5 @@ def _is_ended(rules: Iterable[Rule], family: Ranges) -> bool:
 
 
 def _prefix(version: int, low: int, high: int) -> str:
-    return f"{address(version, low)}/{(32 if version == 4 else 128) - (high - low).bit_length()}"
+    address_bits = 32 if version == 4 else 128
+    return f"{address(version, low)}/{address_bits - (high - low).bit_length()}"
