@@ -189,7 +189,11 @@ def _has_vlan(interface: EosSection, vlans: Container[str]) -> bool:
 def _places(header: str, *lines: str) -> tuple[Mark, ...]:
     """Places of an interface and of these of its lines: the interface's own for a missing line. Many switches agree."""
     start = f"{header}\n"
-    return (start,), *((start, line) if line else (start,) for line in lines)
+    return (start,), *(_place(start, line) for line in lines)
+
+
+def _place(start: str, line: str) -> Mark:
+    return (start, line) if line else (start,)
 
 
 def _in_channel(body: str, channel: str) -> str:

@@ -198,8 +198,13 @@ def ports_of(agent: Agent, document: FileInParts) -> tuple[tuple[Port, ...], tup
 
 def subnets_of(subnets: Iterable[_Subnet], document: FileInParts) -> frozenset[Prefix]:
     """The subnets with a setting, by their IP version. Raises ValueError."""
-    texts = ((document.words[subnet.text], subnet.versions) for subnet in subnets)
-    return frozenset(prefix_of(text) for text, versions in texts if (6 if ":" in text else 4) in versions)
+    prefixes: set[Prefix] = set()
+    for subnet in subnets:
+        text = document.words[subnet.text]
+        version = 6 if ":" in text else 4
+        if version in subnet.versions:
+            prefixes.add(prefix_of(text))
+    return frozenset(prefixes)
 
 
 def _interfaces(switch: Json) -> Iterator[_OwnAddress]:
@@ -219,11 +224,10 @@ def _trapped(switch: Json) -> Iterator[int]:
 
 def _port_rows(switch: Json, *, has_lacp: bool) -> Iterator[_PortRow]:
     """Ports in service; members of an aggregate are none if LACP's packets do not reach the processor."""
-    vlan_of = {
-        row["logicalPort"]: row["vlanID"]
-        for row in switch["vlanPorts"]
-        if row["spanningTreeState"] == _FORWARDING and not row.get("emitTags")
-    }
+    vlan_of: dict[int, int] = {}
+    for row in switch["vlanPorts"]:
+        if row["spanningTreeState"] == _FORWARDING and not row.get("emitTags"):
+            vlan_of[row["logicalPort"]] = row["vlanID"]
     members = Counter(vlan_of.values())
     denied = frozenset(_denied(switch))
     qos_of = port_qos(switch)
@@ -271,10 +275,12 @@ def _subnets(switch: Json, holds: Callable[[Json, Json, int], bool]) -> Iterator
     """The addresses of interfaces with a setting for IPv4 or IPv6, with their VLAN."""
     vlans = {row["id"]: row for row in switch["vlans"]}
     for interface in switch["interfaces"]:
-        versions = frozenset(
-            version for version in (4, 6) if holds(interface, vlans.get(interface["vlanID"], {}), version)
-        )
-        yield from (_Subnet(text, versions) for text in interface["ipAddresses"] if versions)
+        vlan = vlans.get(interface["vlanID"], {})
+        versions = frozenset(version for version in (4, 6) if holds(interface, vlan, version))
+        if not versions:
+            continue
+        for text in interface["ipAddresses"]:
+            yield _Subnet(text, versions)
 
 
 def _is_advertised(interface: Json, _: Json, version: int) -> bool:

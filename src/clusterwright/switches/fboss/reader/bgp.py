@@ -135,18 +135,24 @@ def policies(document: FileInParts) -> Mapping[str, Policy]:
     """Policies by name. Raises ValueError, KeyError, TypeError or AttributeError for a file without any."""
     term_lists = _without_prefixes(document.shape) if document.words else None
     section = document.value["policies"] if term_lists is None else document.shape.outline["policies"]
-    lists = {
-        row_list["name"]: tuple(_rule(row, document.said(row["base_prefix"])) for row in row_list["prefixes"])
-        for row_list in section["prefix_lists"]
-    }
+    lists: dict[str, PrefixRules] = {}
+    for prefix_list in section["prefix_lists"]:
+        rows = prefix_list["prefixes"]
+        lists[prefix_list["name"]] = tuple(_rule(row, document.said(row["base_prefix"])) for row in rows)
     if term_lists is None:
         return _policies(section, lists)
-    return {
-        name: tuple(
-            term if term.prefixes is None else term._replace(prefixes=lists.get(term.list_name, ())) for term in policy
-        )
-        for name, policy in term_lists.items()
-    }
+    return {name: _with_prefixes(policy, lists) for name, policy in term_lists.items()}
+
+
+def _with_prefixes(policy: Policy, lists: Mapping[str, PrefixRules]) -> Policy:
+    """The policy with the prefixes of its lists."""
+    terms: list[Term] = []
+    for term in policy:
+        if term.prefixes is None:
+            terms.append(term)
+        else:
+            terms.append(term._replace(prefixes=lists.get(term.list_name, ())))
+    return tuple(terms)
 
 
 @lru_cache(maxsize=256)
@@ -167,19 +173,20 @@ def _without_prefixes(shape: FileShape) -> Mapping[str, Policy] | None:
 
 
 def _policies(section: Json, lists: Mapping[str, PrefixRules]) -> Mapping[str, Policy]:
-    communities = {
-        community_list["name"]: frozenset(member["community"]["value"] for member in community_list["members"])
-        for community_list in section["community_lists"]
-    }
-    if any(statement["result"] != _DENY for statement in section["bgp_policy_statements"]):
+    """The policies of a section with the prefixes in ``lists``. Raises ValueError for other defaults than a denial."""
+    communities: dict[str, frozenset[str]] = {}
+    for community_list in section["community_lists"]:
+        values = [member["community"]["value"] for member in community_list["members"]]
+        communities[community_list["name"]] = frozenset(values)
+    statements = section["bgp_policy_statements"]
+    if any(statement["result"] != _DENY for statement in statements):
         raise ValueError("a policy that does not refuse what none of its terms permits")
-    return {
-        statement["name"]: tuple(
-            _term(entry, lists, communities, ('"bgp_policy_statements"', f'"name": "{statement["name"]}"'))
-            for entry in statement["policy_entries"]
-        )
-        for statement in section["bgp_policy_statements"]
-    }
+    policies: dict[str, Policy] = {}
+    for statement in statements:
+        mark = ('"bgp_policy_statements"', f'"name": "{statement["name"]}"')
+        entries = statement["policy_entries"]
+        policies[statement["name"]] = tuple(_term(entry, lists, communities, mark) for entry in entries)
+    return policies
 
 
 def _rule(row: Json, prefix: str) -> PrefixRule:
@@ -197,7 +204,8 @@ def _rule(row: Json, prefix: str) -> PrefixRule:
 
 
 def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[str, frozenset[str]], mark: Mark) -> Term:
-    if entry["term_miss_action"] != _NEXT_TERM or any(m["match_logic_type"] != _ALL for m in entry["policy_matches"]):
+    hands_on = entry["term_miss_action"] == _NEXT_TERM
+    if not hands_on or any(match["match_logic_type"] != _ALL for match in entry["policy_matches"]):
         raise ValueError("a policy term that does not hand on to the next one where it does not match")
     name, prefixes, wanted = "", None, None
     for match in entry["policy_matches"]:
@@ -232,8 +240,6 @@ def next_hops(document: FileInParts) -> Iterator[tuple[Mark, str]]:
         address, key = packed(local_address), f"next_hop{_version(local_address)}"
         hop = document.said(peer[key])
         if hop != local_address and packed(hop) != address:
-            mark, neighbour = (
-                ('"peers"', f'"local_addr": "{local_address}"', f'"{key}"'),
-                document.said(peer["peer_addr"]),
-            )
+            mark = ('"peers"', f'"local_addr": "{local_address}"', f'"{key}"')
+            neighbour = document.said(peer["peer_addr"])
             yield mark, f"routes told to {neighbour} lead to {hop}, which is not this switch's end"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -32,56 +32,65 @@ def port_qos(switch: Json) -> Callable[[Json], PortQos]:
     queues = switch.get("portQueueConfigs", {})
     group_of = {int(priority): group for priority, group in policy.get("pfcPriorityToPgId", {}).items()}
     queue_of = policy.get("trafficClassToQueueId", {})
-    agreeing = {
-        (int(number), group)
-        for number, group in policy.get("trafficClassToPgId", {}).items()
-        if policy.get("pfcPriorityToQueueId", {}).get(number) == queue_of.get(number)
-    }
+    paused_queue_of = policy.get("pfcPriorityToQueueId", {})
+    classes_with_paused_queue: set[tuple[int, Any]] = set()
+    for number, group in policy.get("trafficClassToPgId", {}).items():
+        if paused_queue_of.get(number) == queue_of.get(number):
+            classes_with_paused_queue.add((int(number), group))
     pools = switch.get("bufferPoolConfigs", {})
     qos_by_key: dict[tuple[object, ...], PortQos] = {}
 
     def read(row: Json) -> PortQos:
         pfc = row.get("pfc") or {}
-        profile_names = (row.get("portQueueConfigName"), pfc.get("portPgConfigName"), pfc.get("tx"), pfc.get("rx"))
+        queue_config, group_config = row.get("portQueueConfigName"), pfc.get("portPgConfigName")
+        pauses_both_ways = (pfc.get("tx"), pfc.get("rx"))
         watchdog = pfc.get("watchdog") or {}
-        key = (*profile_names, *watchdog.items())
-        if key not in qos_by_key:
-            headroom = {
-                group["id"]: min(
-                    group.get("headroomLimitBytes") or 0,
-                    pools.get(group.get("bufferPoolName"), {}).get("headroomBytes", 0),
-                )
-                for group in groups.get(str(profile_names[1]), ())
-            }
-            paused = {
-                priority: headroom[group]
-                for priority, group in group_of.items()
-                if profile_names[2] and profile_names[3] and headroom.get(group) and (priority, group) in agreeing
-            }
-            marking = []
-            for queue in queues.get(str(profile_names[0]), ()):
-                marked = [aqm["detection"]["linear"] for aqm in queue.get("aqms", ()) if aqm["behavior"] == _MARK]
-                marking += [(queue["id"], _linear_thresholds(line)) for line in marked]
-            shares = [
-                (queue["id"], STRICT if queue.get("scheduling") == _STRICT_PRIORITY else float(queue.get("weight", 0)))
-                for queue in queues.get(str(profile_names[0]), ())
-                if queue.get("streamType") == _UNICAST
-            ]
-            qos_by_key[key] = PortQos(
-                classifies=bool(policy),
-                lossless=frozenset(paused),
-                watchdog=_watchdog(watchdog),
-                shares=tuple(sorted(shares)),
-                headroom_bytes=min(paused.values(), default=None),
-                marking=tuple(sorted(marking)),
-                places=tuple(
-                    (f"queue {queue['id']}", ('"portQueueConfigs"', f'"{profile_names[0]}"'))
-                    for queue in queues.get(str(profile_names[0]), ())
-                ),
-            )
+        key = (queue_config, group_config, *pauses_both_ways, *watchdog.items())
+        if key in qos_by_key:
+            return qos_by_key[key]
+        headroom_by_group: dict[Any, int] = {}
+        for group in groups.get(str(group_config), ()):
+            pool = pools.get(group.get("bufferPoolName"), {})
+            headroom_by_group[group["id"]] = min(group.get("headroomLimitBytes") or 0, pool.get("headroomBytes", 0))
+        headroom_by_priority: dict[int, int] = {}
+        groups_with_pauses = group_of.items() if all(pauses_both_ways) else ()
+        for priority, group in groups_with_pauses:
+            if headroom_by_group.get(group) and (priority, group) in classes_with_paused_queue:
+                headroom_by_priority[priority] = headroom_by_group[group]
+        port_queues = queues.get(str(queue_config), ())
+        place = ('"portQueueConfigs"', f'"{queue_config}"')
+        qos_by_key[key] = PortQos(
+            classifies=bool(policy),
+            lossless=frozenset(headroom_by_priority),
+            watchdog=_watchdog(watchdog),
+            shares=_shares(port_queues),
+            headroom_bytes=min(headroom_by_priority.values(), default=None),
+            marking=_marking(port_queues),
+            places=tuple((f"queue {queue['id']}", place) for queue in port_queues),
+        )
         return qos_by_key[key]
 
     return read
+
+
+def _shares(queues: Iterable[Json]) -> tuple[tuple[int, float], ...]:
+    """The share of each unicast queue in the bandwidth, by its weight."""
+    shares: list[tuple[int, float]] = []
+    for queue in queues:
+        if queue.get("streamType") != _UNICAST:
+            continue
+        is_strict = queue.get("scheduling") == _STRICT_PRIORITY
+        shares.append((queue["id"], STRICT if is_strict else float(queue.get("weight", 0))))
+    return tuple(sorted(shares))
+
+
+def _marking(queues: Iterable[Json]) -> tuple[tuple[int, str], ...]:
+    """The marking queues with their thresholds."""
+    marking: list[tuple[int, str]] = []
+    for queue in queues:
+        curves = [aqm["detection"]["linear"] for aqm in queue.get("aqms", ()) if aqm["behavior"] == _MARK]
+        marking += [(queue["id"], _linear_thresholds(curve)) for curve in curves]
+    return tuple(sorted(marking))
 
 
 def _linear_thresholds(line: Json) -> str:
@@ -97,20 +106,28 @@ def headroom_pools(switch: Json) -> tuple[HeadroomPool, ...]:
         for group in switch.get("portPgConfigs", {}).get(str(name), ()):
             pool = group.get("bufferPoolName", "")
             promised[pool] = promised.get(pool, 0) + ports * (group.get("headroomLimitBytes") or 0)
-    pools = switch.get("bufferPoolConfigs", {})
-    sizes = {name: (row.get("headroomBytes") or 0, row["sharedBytes"]) for name, row in pools.items()}
-    return tuple(
-        HeadroomPool(name, *size, promised.get(name, 0), ('"bufferPoolConfigs"', f'"{name}"'))
-        for name, size in sizes.items()
-    )
+    pools: list[HeadroomPool] = []
+    for name, row in switch.get("bufferPoolConfigs", {}).items():
+        pool = HeadroomPool(
+            name=name,
+            headroom_bytes=row.get("headroomBytes") or 0,
+            shared_bytes=row["sharedBytes"],
+            promised_bytes=promised.get(name, 0),
+            mark=('"bufferPoolConfigs"', f'"{name}"'),
+        )
+        pools.append(pool)
+    return tuple(pools)
 
 
 def _watchdog(row: Json) -> Watchdog | None:
+    if not row:
+        return None
     manner = f"takes the action {row.get('recoveryAction')}"
-    return Watchdog(row.get("detectionTimeMsecs"), row.get("recoveryTimeMsecs"), manner) if row else None
+    return Watchdog(row.get("detectionTimeMsecs"), row.get("recoveryTimeMsecs"), manner)
 
 
 def _used_policy(switch: Json) -> Json:
+    """The map of the default policy; empty without one."""
     name = (switch.get("dataPlaneTrafficPolicy") or {}).get("defaultQosPolicy")
     policy = next((candidate for candidate in switch.get("qosPolicies", ()) if candidate["name"] == name), None)
     return policy["qosMap"] if policy is not None else {}

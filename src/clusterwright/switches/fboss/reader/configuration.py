@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clusterwright.facts.router import Mark, Router, prefix_of
+from clusterwright.facts.router import Mark, Prefix, Router, Session, prefix_of
 from clusterwright.finding import VerifyError
 from clusterwright.switches.fboss.reader.agent import agent_of, ports_of, subnets_of
 from clusterwright.switches.fboss.reader.bgp import next_hops, policies, sessions
 from clusterwright.switches.fboss.reader.document import (
+    FileInParts,
     Json,
     WrittenAs,
     addresses_hidden,
@@ -92,15 +93,8 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
             max_paths_mark=(),
             ports=ports,
             own_addresses=own_addresses,
-            sessions=tuple(
-                session for session in sessions(bgp) if (4 if len(session.peer) == _IPV4_BYTES else 6) in agent.sessions
-            ),
-            networks=tuple(
-                (prefix_of(prefix), ('"networks', f'"prefix": "{prefix}"'))
-                for prefix in (
-                    restored(network["prefix"]) for network in (*outline["networks4"], *outline["networks6"])
-                )
-            ),
+            sessions=tuple(session for session in sessions(bgp) if _version(session) in agent.sessions),
+            networks=tuple(_networks(bgp)),
             policies=policies(bgp),
             qos=agent.qos,
             defaults=tuple(_defaults(switch)),
@@ -119,15 +113,31 @@ def read_fboss(device: str, agent_text: str, bgp_text: str) -> Router:
         raise VerifyError(f"{device}:/{file}: this does not read ({error!r}). Render the spec again.") from None
 
 
+def _version(session: Session) -> int:
+    """The IP version of a session."""
+    return 4 if len(session.peer) == _IPV4_BYTES else 6
+
+
+def _networks(bgp: FileInParts) -> Iterator[tuple[Prefix, Mark]]:
+    """The prefixes announced by BGP, with their places."""
+    outline = bgp.shape.outline
+    for network in (*outline["networks4"], *outline["networks6"]):
+        prefix = bgp.said(network["prefix"])
+        yield prefix_of(prefix), ('"networks', f'"prefix": "{prefix}"')
+
+
 def _defaults(switch: Json) -> Iterator[Mark]:
+    """The places of default routes."""
     for key in switch:
-        if key.startswith("staticRoutes"):
-            for row in switch[key]:
-                if row["prefix"] in {"0.0.0.0/0", "::/0"}:
-                    yield (f'"{key}"', f'"{row["prefix"]}"')
+        if not key.startswith("staticRoutes"):
+            continue
+        for row in switch[key]:
+            if row["prefix"] in {"0.0.0.0/0", "::/0"}:
+                yield (f'"{key}"', f'"{row["prefix"]}"')
 
 
 def _leaks(switch: Json) -> Iterator[tuple[Mark, str]]:
+    """Static routes through other switches, beside default ones."""
     for row in switch.get("staticRoutesWithNhops", ()):
         if row["prefix"] not in {"0.0.0.0/0", "::/0"}:
             mark = ('"staticRoutesWithNhops"', f'"{row["prefix"]}"')

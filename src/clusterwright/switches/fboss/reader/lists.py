@@ -132,12 +132,13 @@ class FbossLists:
         if direction != IN:
             return one_chain(direction, (), 0, ACCEPT)  # nothing here filters outwards
         number, vlan = self.ports.get(port, (None, None))
-        rules = tuple(
-            rule
-            for entry, rule in self._entries
-            if entry.get("srcPort", number) == number and entry.get("vlanID", vlan) == vlan
-        )
-        return one_chain(IN, rules, self.line(f'"{port}"'), ACCEPT)
+        rules: list[Rule] = []
+        for entry, rule in self._entries:
+            is_of_port = entry.get("srcPort", number) == number
+            is_of_vlan = entry.get("vlanID", vlan) == vlan
+            if is_of_port and is_of_vlan:
+                rules.append(rule)
+        return one_chain(IN, tuple(rules), self.line(f'"{port}"'), ACCEPT)
 
     def _rule(self, entry: Json) -> Rule:
         line = self.line(f'"{entry["name"]}"')
@@ -166,8 +167,10 @@ def _compared(entries: Iterable[Json]) -> set[int]:
 def _match(text: str) -> Box:
     """The packets of an entry."""
     entry = json.loads(text)
-    if any(type(value) is not (str if key in _ADDRESSES else int) for key, value in entry.items()):
-        raise TypeError("an entry has text for a number, or a number for text")
+    for key, value in entry.items():
+        expected_type = str if key in _ADDRESSES else int
+        if type(value) is not expected_type:
+            raise TypeError("an entry has text for a number, or a number for text")
     fields: dict[str, Ranges] = {"family": _IP_TYPES[entry.get("ipType", 0)]}
     number = entry.get("proto")
     if number is not None:
@@ -190,8 +193,9 @@ def _match(text: str) -> Box:
     return packets
 
 
-def _both(a: Box, b: Box) -> Box:
-    packets = meet(a, b)
+def _both(box_a: Box, box_b: Box) -> Box:
+    """The packets in both boxes. Raises ValueError for boxes without a common packet."""
+    packets = meet(box_a, box_b)
     if packets is None:
         raise ValueError("an entry asks for both IP versions at once")
     return packets

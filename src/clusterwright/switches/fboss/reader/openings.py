@@ -6,7 +6,7 @@ Names are those of facebook/fboss (switch_config.thrift, bgp_config.thrift).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -66,18 +66,23 @@ class _SharedSettings(NamedTuple):
 def _shared_settings(shape: FileShape) -> _SharedSettings:
     """Raises ValueError, KeyError or TypeError for any other file."""
     switch = shape.outline["sw"]
+    open_fields = [key for key in switch if key in _OPEN]
     texts = (shape.around, *shape.forms)
     servers: list[str] = []
     for row in (*switch["interfaces"], *switch["vlans"]):
         for key in _RELAYS:
             servers += _relayed(row.get(key))
     return _SharedSettings(
-        fields=tuple(key for key in switch if key in _OPEN and switch[key]),
-        is_inside=any(any(word in text for text in texts) for word, _, _ in _INSIDE),
+        fields=tuple(key for key in open_fields if switch[key]),
+        is_inside=any(_has_word(texts, word) for word, _, _ in _INSIDE),
         ports=tuple(row["name"] for row in switch["ports"] if row["state"] == ENABLED),
         interfaces=tuple(map(_interface, switch["interfaces"])),
         servers=tuple(dict.fromkeys(servers)),
     )
+
+
+def _has_word(texts: Iterable[str], word: str) -> bool:
+    return any(word in text for text in texts)
 
 
 def _interface(row: Json) -> _Interface:

@@ -113,13 +113,12 @@ def _unread(file: str, text: str) -> tuple[Unread, ...]:
     lines_unread = list(_unknown(document, _tables(file)[0], ()))
     if not lines_unread and not twice:
         return ()
-    lines, doubled = _lines(text) if lines_unread or twice else ({}, {})
-    return tuple(
-        Unread(
-            file=file, line=line, text=BETWEEN.join(key for key in keys if isinstance(key, str)), claims=_claims(keys)
-        )
-        for keys, line in [*((keys, lines.get(keys, 0)) for keys in lines_unread), *doubled.items()]
-    )
+    lines, doubled = _lines(text)
+    places: list[Unread] = []
+    for keys, line in (*((keys, lines.get(keys, 0)) for keys in lines_unread), *doubled.items()):
+        words = [key for key in keys if isinstance(key, str)]
+        places.append(Unread(file=file, line=line, text=BETWEEN.join(words), claims=_claims(keys)))
+    return tuple(places)
 
 
 def _is_read(file: str, text: str) -> bool:
@@ -135,10 +134,10 @@ def _is_read(file: str, text: str) -> bool:
 @lru_cache(maxsize=256)
 def _is_shape_read(file: str, shape: FileShape) -> bool:
     """The same for all files of a shape: words are texts at places with any text accounted for."""
+    if not _is_accounted(file, "", shape.around):
+        return False
     key = LAYOUTS[file].key
-    return _is_accounted(file, "", shape.around) and all(
-        _is_accounted(file, key, form, is_part=True) for form in shape.forms
-    )
+    return all(_is_accounted(file, key, form, is_part=True) for form in shape.forms)
 
 
 @lru_cache(maxsize=256)

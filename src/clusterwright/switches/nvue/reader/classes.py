@@ -44,11 +44,11 @@ def qos_map(root: Object) -> QosMap | None:
     mapping = root.at("qos", "mapping", PROFILE)
     if mapping.text("trust") not in _TRUSTED:
         return None
-    stated = {
-        dscp: (section.number("switch-priority"), section.mark) for dscp, section in _numbered(mapping.at("dscp"))
-    }
-    classes = tuple(stated[dscp][0] if dscp in stated else dscp // NUMBERS for dscp in range(DSCPS))
-    marks: dict[str, Mark] = {f"dscp {dscp}": mark for dscp, (_, mark) in stated.items()}
+    class_by_dscp = {dscp: dscp // NUMBERS for dscp in range(DSCPS)}
+    marks: dict[str, Mark] = {}
+    for dscp, section in _numbered(mapping.at("dscp")):
+        class_by_dscp[dscp] = section.number("switch-priority")
+        marks[f"dscp {dscp}"] = section.mark
     queues = _queue_of_priorities(root)
     for number, section in _numbered(root.at("qos", "egress-queue-mapping", PROFILE, "switch-priority")):
         marks[f"class {number}"] = section.mark
@@ -56,11 +56,20 @@ def qos_map(root: Object) -> QosMap | None:
     pfc = root.at("qos", "pfc", PROFILE)
     for number in lossless:
         marks[f"priority {number}"] = pfc.at("switch-priority").mark or root.at("qos", "roce").mark
-    return QosMap(class_of=classes, queue_of=queues, lossless=lossless, marks=marks, group_of={}, paused=lossless)
+    return QosMap(
+        class_of=tuple(class_by_dscp[dscp] for dscp in range(DSCPS)),
+        queue_of=queues,
+        lossless=lossless,
+        marks=marks,
+        group_of={},
+        paused=lossless,
+    )
 
 
 def _queue_of_priorities(root: Object) -> dict[int, int]:
-    queues = dict.fromkeys(range(NUMBERS), 0) | _ROCE_QUEUES if is_roce(root) else {n: n for n in range(NUMBERS)}
+    queues = {number: number for number in range(NUMBERS)}
+    if is_roce(root):
+        queues = dict.fromkeys(range(NUMBERS), 0) | _ROCE_QUEUES
     for number, section in _numbered(root.at("qos", "egress-queue-mapping", PROFILE, "switch-priority")):
         queues[number] = section.number("traffic-class")
     return queues
@@ -71,7 +80,8 @@ def _numbered(section: Object) -> Iterator[tuple[int, Object]]:
     for name, below in section.items():
         for part in name.split(","):
             low, _, high = part.partition("-")
-            yield from ((number, below) for number in range(int(low), int(high or low) + 1))
+            for number in range(int(low), int(high or low) + 1):
+                yield number, below
 
 
 def _lossless(root: Object) -> frozenset[int]:

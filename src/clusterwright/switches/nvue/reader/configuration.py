@@ -208,16 +208,18 @@ def _ports(root: Object) -> Iterator[Port]:
             qos_mark=section.at("qos").mark or section.mark,
             cable_mark=section.at("description").mark or section.mark,
             subnet=network_of(shared[0], shared[1]) if shared else None,
-            filtered=tuple(
-                word for word, way in _WAYS if any(bound_list.at(way).line for _, bound_list in above.items("acl"))
-            ),
+            filtered=tuple(word for word, direction in _WAYS if _has_list(above, direction)),
             aggregate=None if bond is None else _aggregate(bond, name, above),
             is_adaptive=is_adaptive and bond is None and section.is_on("router", "adaptive-routing", "enable"),
         )
 
 
+def _has_list(section: Object, direction: str) -> bool:
+    return any(bound_list.at(direction).line for _, bound_list in section.items("acl"))
+
+
 def _aggregate(name: str, port: str, section: Object) -> Aggregate:
-    """Cumulus Linux speaks LACP by itself, and fast, unless it is told otherwise; it always asks."""
+    """The aggregate of a bond; Cumulus Linux defaults to active LACP with the fast rate."""
     bond = section.at("bond")
     mode = bond.text("mode", default="lacp")
     rate = bond.text("lacp-rate", default="fast")
@@ -246,11 +248,10 @@ def _max_paths(process: Object, sessions: tuple[Session, ...]) -> tuple[int, Mar
     relaxed = process.at("path-selection", "multipath", "aspath-ignore")
     if len({session.remote_as for session in sessions}) > 1 and relaxed.value not in {"on", "enabled"}:
         return 1, relaxed.mark or process.mark
-    counts = [
-        (section.number("multipaths", "ebgp", default=_PATHS), section.at("multipaths", "ebgp").mark)
-        for _, section in process.items("address-family")
-        if section.is_on("enable", default=True)
-    ]
+    counts: list[tuple[int, Mark]] = []
+    for _, section in process.items("address-family"):
+        if section.is_on("enable", default=True):
+            counts.append((section.number("multipaths", "ebgp", default=_PATHS), section.at("multipaths", "ebgp").mark))
     return max(counts, default=(_PATHS, process.mark))
 
 

@@ -49,20 +49,22 @@ def one_word(value: str) -> str:
 
 
 def is_default(path: tuple[str, ...], value: str) -> bool:
-    """Whether a value at a path, "" for an empty object, says the same as no such object."""
-    return any(
-        one_word(value) == default and len(words) == len(path) and _fits(words, path) for words, default in _TABLE
-    )
+    """Whether a value at a path, "" for an empty object, is the default."""
+    word = one_word(value)
+    return any(word == default and _fits(words, path) for words, default in _TABLE)
 
 
 def is_all_default(path: tuple[str, ...], node: Object) -> bool:
-    """Whether an object at a path and everything below it says the same as no such object."""
+    """Whether an object at a path and everything below it has default values."""
     if not node.below:
         return is_default(path, node.value)
     return all(is_all_default((*path, name), below) for name, below in node.below.items())
 
 
 def _fits(words: tuple[str, ...], path: tuple[str, ...]) -> bool:
+    """Whether a path has the names of a default, any name for ``*``."""
+    if len(words) != len(path):
+        return False
     return all(word in (_ANY, name) for word, name in zip(words, path, strict=True))
 
 

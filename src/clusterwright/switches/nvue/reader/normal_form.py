@@ -23,4 +23,8 @@ def normal_form(text: str) -> str:
     """The same lines, each with its addresses in the form for comparisons."""
     if _OTHER_FORMS.search(text) is None:
         return text
-    return "\n".join(line if _FREE_TEXT.match(line) else in_plain_form(line) for line in text.split("\n"))
+    return "\n".join(_normal_line(line) for line in text.split("\n"))
+
+
+def _normal_line(line: str) -> str:
+    return line if _FREE_TEXT.match(line) else in_plain_form(line)

@@ -200,9 +200,10 @@ def _source(root: Object, server: str) -> str:
 
 def _is_apart(root: Object) -> bool:
     """Whether a management port is on a network of its own."""
-    return any(
-        name.startswith("eth") and section.at("ip", "address").below for name, section in root.items("interface")
-    )
+    for name, section in root.items("interface"):
+        if name.startswith("eth") and section.at("ip", "address").below:
+            return True
+    return False
 
 
 def _openings(root: Object) -> Iterator[_Said]:

@@ -17,14 +17,14 @@ _PERMIT, _DENY = "permit", "deny"
 def policies(root: Object) -> Mapping[str, Policy]:
     """Route maps by name, without the rules of `unknown_rules`."""
     section = root.at("router", "policy")
-    lists = {
-        name: (entry.text("type", default="ipv4"), _prefixes(entry)) for name, entry in section.items("prefix-list")
-    }
+    lists: dict[str, tuple[str, PrefixRules]] = {}
+    for name, entry in section.items("prefix-list"):
+        lists[name] = (entry.text("type", default="ipv4"), _prefixes(entry))
     communities = {name: _communities(entry) for name, entry in section.items("community-list")}
-    return {
-        name: tuple(_term(rule, lists, communities) for _, rule in _in_order(entry))
-        for name, entry in section.items("route-map")
-    }
+    route_maps: dict[str, Policy] = {}
+    for name, entry in section.items("route-map"):
+        route_maps[name] = tuple(_term(rule, lists, communities) for _, rule in _in_order(entry))
+    return route_maps
 
 
 def unknown_rules(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:

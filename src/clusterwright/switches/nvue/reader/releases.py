@@ -97,8 +97,13 @@ def mixed_words(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
             if (sign.since and sign.since > stated) or (sign.before and sign.before <= stated):
                 yield sign.node.line, ("words of another release than the header's",)
     elif since is not None and before is not None and since >= before:
-        newer = {sign.node.line for sign in signs if sign.since and sign.since >= before}
-        older = {sign.node.line for sign in signs if sign.before and sign.before <= since}
+        newer: set[int] = set()
+        older: set[int] = set()
+        for sign in signs:
+            if sign.since is not None and sign.since >= before:
+                newer.add(sign.node.line)
+            if sign.before is not None and sign.before <= since:
+                older.add(sign.node.line)
         fewer = min(older, newer, key=len)
         for line in sorted(fewer):
             yield line, ("words of two releases in one file",)

@@ -50,10 +50,10 @@ class KnownObjects:
             root = self._read(text)
         except Unreadable:
             return ()
-        return tuple(
-            Unread(file=self._file, line=line, text=BETWEEN.join(path), claims=self._touched(path))
-            for line, path in (*_unread(root, (self._known,), ()), *self._unknown(root, text))
-        )
+        places: list[Unread] = []
+        for line, path in (*_unread(root, (self._known,), ()), *self._unknown(root, text)):
+            places.append(Unread(file=self._file, line=line, text=BETWEEN.join(path), claims=self._touched(path)))
+        return tuple(places)
 
     def _touched(self, path: tuple[str, ...]) -> frozenset[str]:
         for words, claims in self._touches.items():

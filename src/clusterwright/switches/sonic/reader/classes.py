@@ -19,7 +19,7 @@ from clusterwright.facts.router import (
 
 Json = Mapping[str, Any]
 _GREEN = ("min_threshold", "max_threshold", "drop_probability")
-# Which marks spare packets that RDMA is coloured (green) the drop: sonic-wred-profile.yang.
+# Modes of marking, in place of drops, for green packets, RDMA's colour: sonic-wred-profile.yang.
 _MARKS_GREEN = frozenset({"ecn_green", "ecn_green_yellow", "ecn_green_red", "ecn_all"})
 _PORT_MAPS = ("dscp_to_tc_map", "tc_to_queue_map", "tc_to_pg_map", "pfc_to_pg_map")
 
@@ -29,10 +29,8 @@ def qos_map(tables: Json) -> QosMap | None:
     names = _main_maps(tables)
     if names is None:
         return None
-    classes, queues = (
-        tables.get(table, {}).get(name, {})
-        for table, name in zip(("DSCP_TO_TC_MAP", "TC_TO_QUEUE_MAP"), names, strict=False)
-    )
+    classes = tables.get("DSCP_TO_TC_MAP", {}).get(names[0], {})
+    queues = tables.get("TC_TO_QUEUE_MAP", {}).get(names[1], {})
     class_of: list[int | None] = [None] * DSCPS
     marks: dict[str, Mark] = {}
     for dscp, number in classes.items():
@@ -40,9 +38,9 @@ def qos_map(tables: Json) -> QosMap | None:
         marks[f"dscp {int(dscp)}"] = ('"DSCP_TO_TC_MAP":', f'"{names[0]}":', f'"{dscp}":')
     for number in queues:
         marks[f"class {int(number)}"] = ('"TC_TO_QUEUE_MAP":', f'"{names[1]}":', f'"{number}":')
-    lossless: frozenset[int] = frozenset().union(
-        *(_numbers(row.get("pfc_enable", "")) for row in tables.get("PORT_QOS_MAP", {}).values())
-    )
+    lossless: frozenset[int] = frozenset()
+    for row in tables.get("PORT_QOS_MAP", {}).values():
+        lossless |= _numbers(row.get("pfc_enable", ""))
     for priority in lossless:
         marks[f"priority {priority}"] = ('"PORT_QOS_MAP":', f'"pfc_enable": "{priority}"')
     groups = tables.get("TC_TO_PRIORITY_GROUP_MAP", {}).get(names[2], {})
@@ -73,7 +71,7 @@ def _numbers(text: str) -> frozenset[int]:
 
 
 def port_qos(tables: Json, port: str) -> PortQos:
-    """How one port treats classes. A priority is lossless when PFC is on for it and its priority group has headroom."""
+    """A port's treatment of classes; a priority is lossless with PFC and with headroom in its priority group."""
     row = tables.get("PORT_QOS_MAP", {}).get(port)
     if row is None:
         return PortQos()
@@ -192,17 +190,20 @@ def headroom_pools(tables: Json) -> tuple[HeadroomPool, ...]:
         profile = profiles.get(row.get("profile", ""), {})
         pool = profile.get("pool", "")
         promised[pool] = promised.get(pool, 0) + int(profile.get("xoff", 0))
-    return tuple(
-        HeadroomPool(
+    pools: list[HeadroomPool] = []
+    for name, row in tables.get("BUFFER_POOL", {}).items():
+        has_headroom = row.get("xoff") or promised.get(name)
+        if not has_headroom:
+            continue
+        pool = HeadroomPool(
             name=name,
             headroom_bytes=int(row.get("xoff", 0)),
             shared_bytes=int(row.get("size", 0)),
             promised_bytes=promised.get(name, 0),
             mark=('"BUFFER_POOL":', f'"{name}":'),
         )
-        for name, row in tables.get("BUFFER_POOL", {}).items()
-        if row.get("xoff") or promised.get(name)
-    )
+        pools.append(pool)
+    return tuple(pools)
 
 
 def _cable_m(tables: Json, port: str) -> float | None:

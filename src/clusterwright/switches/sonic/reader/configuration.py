@@ -101,17 +101,21 @@ def _mark(table: str, key: str) -> Mark:
 def _ports(tables: Json) -> Iterator[Port]:
     tables_on = frozenset(bound_tables(tables.get("ACL_TABLE", {})))
     address_of = {name: (address, length, mark) for address, length, name, mark in _addresses(tables)}
-    vlan_of = {port: vlan for vlan, _, port in (key.partition("|") for key in tables.get("VLAN_MEMBER", {}))}
+    vlan_of: dict[str, str] = {}
+    for key in tables.get("VLAN_MEMBER", {}):
+        vlan, _, port = key.partition("|")
+        vlan_of[port] = vlan
     channels, channel_of = tables.get("PORTCHANNEL", {}), channels_of(tables)
     makes_channels = serves(tables, "bonds")
     for name, row in tables.get("PORT", {}).items():
         channel = channel_of.get(name)
-        is_idle = channel is not None and (
-            channels.get(channel, {}).get("admin_status", "up") != "up" or not makes_channels
-        )
-        if row.get("admin_status", "down") != "up" or is_idle:
+        is_in_idle_channel = False
+        if channel is not None:
+            is_channel_up = channels.get(channel, {}).get("admin_status", "up") == "up"
+            is_in_idle_channel = not (is_channel_up and makes_channels)
+        if row.get("admin_status", "down") != "up" or is_in_idle_channel:
             continue
-        link = name if channel is None else channel  # SONiC asks it for VLAN, lists and address
+        link = name if channel is None else channel  # a channel has the VLAN, lists and address of its members
         address, length, mark = address_of.get(link, (None, 0, _mark("PORT", name)))
         start = _mark("PORT", name)
         shared = address_of.get(vlan_of.get(link, link))
@@ -256,17 +260,26 @@ def _prefix_sets(tables: Json) -> dict[str, PrefixRules]:
     for key, row in tables.get("PREFIX", {}).items():
         name, number, text, lengths = key.split("|")
         within = prefix_of(text)
-        low, _, high = lengths.partition("..")
-        # The template compares lengths as text, and drops a lower bound that is not above the prefix's own.
-        is_bound = low > str(within[1])
-        bounds = (within[1], within[1]) if lengths == "exact" else (int(low) if is_bound else within[1], int(high))
-        if name in numbered and tables["PREFIX_SET"][name].get("mode", "IPv4") == f"IPv{6 if ':' in text else 4}":
-            numbered[name].append((int(number), PrefixRule(row.get("action") == "permit", within, *bounds)))
-    ordered = {
-        name: [rule for _, rule in sorted(rules, key=lambda numbered_rule: numbered_rule[0])]
-        for name, rules in numbered.items()
-    }
-    return {name: tuple(_narrowed(rules)) for name, rules in ordered.items()}
+        low, high = _bounds(lengths, within[1])
+        mode = "IPv6" if ":" in text else "IPv4"
+        if name in numbered and tables["PREFIX_SET"][name].get("mode", "IPv4") == mode:
+            rule = PrefixRule(permit=row.get("action") == "permit", within=within, low=low, high=high)
+            numbered[name].append((int(number), rule))
+    sets: dict[str, PrefixRules] = {}
+    for name, numbered_rules in numbered.items():
+        numbered_rules.sort(key=lambda numbered_rule: numbered_rule[0])
+        sets[name] = tuple(_narrowed([rule for _, rule in numbered_rules]))
+    return sets
+
+
+def _bounds(lengths: str, prefix_length: int) -> tuple[int, int]:
+    """The shortest and the longest length of a row: ``exact`` or ``low..high``."""
+    if lengths == "exact":
+        return prefix_length, prefix_length
+    low, _, high = lengths.partition("..")
+    # The template compares lengths as text, and drops a lower bound that is not above the prefix's own.
+    is_bound = low > str(prefix_length)
+    return int(low) if is_bound else prefix_length, int(high)
 
 
 def _narrowed(rules: list[PrefixRule]) -> list[PrefixRule]:
@@ -282,10 +295,11 @@ def _narrowed(rules: list[PrefixRule]) -> list[PrefixRule]:
 
 
 def _community_sets(tables: Json) -> dict[str, frozenset[str]]:
-    return {
-        name: frozenset(row.get("community_member", ())) if row.get("action", "permit") == "permit" else frozenset()
-        for name, row in tables.get("COMMUNITY_SET", {}).items()
-    }
+    sets: dict[str, frozenset[str]] = {}
+    for name, row in tables.get("COMMUNITY_SET", {}).items():
+        is_permitted = row.get("action", "permit") == "permit"
+        sets[name] = frozenset(row.get("community_member", ()) if is_permitted else ())
+    return sets
 
 
 def _policies(
@@ -310,10 +324,12 @@ def _policies(
             mark=_mark("ROUTE_MAP", key),
         )
         policies.setdefault(name, []).append((int(number), term))
-    return {
-        name: tuple(term for _, term in sorted(terms, key=lambda numbered_term: numbered_term[0]))
-        for name, terms in policies.items()
-    }
+    return {name: _in_order(numbered_terms) for name, numbered_terms in policies.items()}
+
+
+def _in_order(numbered_terms: list[tuple[int, Term]]) -> Policy:
+    numbered_terms.sort(key=lambda numbered_term: numbered_term[0])
+    return tuple(term for _, term in numbered_terms)
 
 
 def _change(row: Json, communities: Mapping[str, frozenset[str]]) -> tuple[str, frozenset[str]]:

@@ -97,7 +97,7 @@ class SonicLists:
         if table_type is None:
             return "is none that filters"
         ports = self.tables[table].get("ports", ())
-        points = {"PORTCHANNEL" if port.startswith("PortChannel") else "PORT" for port in ports}
+        points = {_bind_point(port) for port in ports}
         if not table_type.get("MATCHES"):
             return "matches nothing"
         if "PACKET_ACTION" not in table_type.get("ACTIONS", ()):
@@ -120,25 +120,26 @@ class SonicLists:
 
     def rules_of(self, table: str) -> tuple[Rule, ...]:
         """The rules of a table in their order of evaluation."""
-        return tuple(
-            rule for _, rule in sorted(self._rules.get(table, ()), key=lambda numbered_rule: -numbered_rule[0])
-        )
+        numbered_rules = sorted(self._rules.get(table, ()), key=lambda numbered_rule: -numbered_rule[0])
+        return tuple(rule for _, rule in numbered_rules)
 
     def at(self, port: str, direction: str = IN) -> Ruleset:
         """Packets admitted by a port in one direction: those passed by every table of that stage bound to it."""
-        chains = {
-            name: Chain(
+        bound_port = self._channels.get(port, port)
+        chains: dict[str, Chain] = {}
+        for name, table in self.tables.items():
+            if (bound_port, direction) not in bound_tables({name: table}):
+                continue
+            line = self.line(name)
+            chains[name] = Chain(
                 name=name,
-                line=self.line(name),
+                line=line,
                 rules=self.rules_of(name),
                 hook=direction,
                 priority=0,
                 policy=ACCEPT,
-                policy_line=self.line(name),
+                policy_line=line,
             )
-            for name, table in self.tables.items()
-            if (self._channels.get(port, port), direction) in bound_tables({name: table})
-        }
         return Ruleset((Table(family="inet", name="", line=0, chains=chains),), flushes=True)
 
     def _rule(self, key: str, fields: Fields) -> Rule:
@@ -185,6 +186,11 @@ def _field(name: str, text: str) -> Box:
     if name in {"ICMP_TYPE", "ICMPV6_TYPE"}:
         return box(family=V4 if name == "ICMP_TYPE" else V6, fragment=_NOT_LATER, icmp=values(int(text)))
     raise ValueError(f"{name} {text} is not known here")
+
+
+def _bind_point(port: str) -> str:
+    """The kind of port that a table type has to support for a port."""
+    return "PORTCHANNEL" if port.startswith("PortChannel") else "PORT"
 
 
 def _flags(text: str) -> Ranges:

@@ -36,9 +36,9 @@ def services(text: str) -> Iterator[SwitchService]:
         line = lists.line(name) if name is not None else 0
         shown = "gNMI" if service == EXTERNAL_CLIENT else service
         for version in (4, 6):
-            rules_of_service = (
-                None if rules is None else tuple(rule for rule in rules if _is_of(rule, version, service, port))
-            )
+            rules_of_service = None
+            if rules is not None:
+                rules_of_service = tuple(rule for rule in rules if _is_of(rule, version, service, port))
             yield SwitchService(
                 name=shown, protocol=protocol, port=port, version=version, line=line, rules=rules_of_service
             )

@@ -21,10 +21,13 @@ _POLICY_TABLES = {"BGP_PEER_GROUP_AF", "COMMUNITY_SET", "PREFIX", "ROUTE_MAP"}
 
 def policy_lines(text: str) -> Iterable[str]:
     """Lines of the tables behind policies."""
-    tables = (
-        table for table in text.split("\n  },") if table.strip().partition('"')[2].partition('"')[0] in _POLICY_TABLES
-    )
+    tables = [table for table in text.split("\n  },") if _table_name(table) in _POLICY_TABLES]
     return "".join(tables).split("\n")
+
+
+def _table_name(table: str) -> str:
+    """The text between the first quotes of a table."""
+    return table.strip().partition('"')[2].partition('"')[0]
 
 
 READER = SystemReader(
