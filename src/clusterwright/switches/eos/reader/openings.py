@@ -167,8 +167,8 @@ def _unplanned(device: str, lists: EosLists, declared: Planned) -> Iterator[Faul
         if name not in planned and not name.startswith(("Loopback", "Vlan", "Management", CHANNEL)):
             yield interface.start, f"{name} is in service, and the plan has no cable there"
         for address in _ADDRESS.findall(interface.body):
-            if address != "dhcp" and (what := declared.misplaced(device, name, address)):
-                yield interface.start, what
+            if address != "dhcp" and (fault := declared.misplaced(device, name, address)):
+                yield interface.start, fault
 
 
 def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
@@ -176,8 +176,8 @@ def _sessions(lined: str, device: str, declared: Planned) -> Iterator[Fault]:
     checked_peers: set[str] = set()
     for match in _PEER.finditer(lined):
         peer = match[1]
-        if peer not in checked_peers and (what := declared.unmet(device, peer)):
-            yield match.start(), what
+        if peer not in checked_peers and (fault := declared.unmet(device, peer)):
+            yield match.start(), fault
         checked_peers.add(peer)
     for match in _ANNOUNCED.finditer(lined):
         if not declared.knows(match[2]):

@@ -20,8 +20,8 @@ def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     for match in _STATIC.finditer(f"\n{text}"):
         words = match["via"].split()
         hop = next(filter(_is_address, words), "")
-        if words[0] != "Null0" and (what := check_route(match["to"], hop)):
-            yield match.start(), what
+        if words[0] != "Null0" and (fault := check_route(match["to"], hop)):
+            yield match.start(), fault
         if "egress-vrf" in match["via"]:
             vrf = match["vrf"] or "default"
             yield match.start(), f"a static route of VRF {vrf} leaves through another VRF: the two are no longer apart"

@@ -127,8 +127,8 @@ def _unplanned(
             yield offset, f"{row.name} is in the virtual router {row.router}, and all planned ones are in 0"
         for blank in row.addresses:
             address = document.words[blank]
-            if what := declared.misplaced(device, f"fboss{row.vlan}", address):
-                yield text.find(f'"{address}"'), what
+            if fault := declared.misplaced(device, f"fboss{row.vlan}", address):
+                yield text.find(f'"{address}"'), fault
 
 
 def relays(text: str) -> Iterator[Server]:
@@ -171,5 +171,5 @@ def session_openings(text: str, device: str, declared: Planned | None) -> Iterat
     """BGP sessions of a bgpcpp.conf with addresses outside planned links."""
     if declared is not None:
         for match in _PEER.finditer(text):
-            if what := declared.unmet(device, match[1]):
-                yield match.start(), what
+            if fault := declared.unmet(device, match[1]):
+                yield match.start(), fault

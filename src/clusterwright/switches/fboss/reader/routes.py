@@ -29,5 +29,5 @@ def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
         rows = json.JSONDecoder().raw_decode(text, key.end())[0]
         for row in rows:
             for hop in row.get("nexthops", []) or [""]:
-                if what := check_route(row["prefix"], hop):
-                    yield text.find(f'"{row["prefix"]}"', key.start()), what
+                if fault := check_route(row["prefix"], hop):
+                    yield text.find(f'"{row["prefix"]}"', key.start()), fault

@@ -95,8 +95,8 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
             yield offset, f"{port} takes an address and routes from any server"
     if planned is not None:
         for match in _PORT.finditer(text):
-            if what := planned.misplaced(device, match[1], match[2]):
-                yield match.start(), what
+            if fault := planned.misplaced(device, match[1], match[2]):
+                yield match.start(), fault
 
 
 def _last_lines(text: str) -> dict[str, Fault]:
@@ -173,5 +173,5 @@ def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
             destination = str(ip_network(f"{match['to']}/{match['mask']}"))
         else:
             destination = "default"
-        if what := check_route(destination, match["via"]):
-            yield match.start(), what
+        if fault := check_route(destination, match["via"]):
+            yield match.start(), fault

@@ -75,8 +75,8 @@ def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]
             line = client.line or interface.line
             yield begins(text, line), f"{name} takes an address and routes from any server"
         for bound_address, place in interface.items("ip", "address"):
-            if planned is not None and (what := planned.misplaced(device, name, bound_address)):
-                yield begins(text, place.line), what
+            if planned is not None and (fault := planned.misplaced(device, name, bound_address)):
+                yield begins(text, place.line), fault
 
 
 def servers(text: str) -> Iterator[Server]:
@@ -123,8 +123,8 @@ def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
                 if rule.verdict != ACCEPT:
                     continue
                 for destination in _destinations(rule):
-                    if what := check_route(destination, hop):
-                        yield begins(text, rule.line), f"the gateway's way out: {what}"
+                    if fault := check_route(destination, hop):
+                        yield begins(text, rule.line), f"the gateway's way out: {fault}"
             default_route = "::/0" if ":" in hop else "0.0.0.0/0"
             ends_everything = _is_ended(rules, V4) and _is_ended(rules, V6)
             if not ends_everything and check_route(default_route, hop):

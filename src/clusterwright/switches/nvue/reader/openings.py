@@ -45,7 +45,7 @@ _METHODS = frozenset({_LOCAL, "tacacs", "radius"})
 _NO_HASH = frozenset({"", "<none>"})
 _ADDRESS = re.compile(r"[0-9]+\.[0-9.]+|[0-9a-f]*:[0-9a-f:.]*")
 _DEFAULT = {4: "0.0.0.0/0", 6: "::/0"}
-_Said = tuple[int, str]  # a line, and what is said there
+_LineFault = tuple[int, str]  # a line, and its fault
 _Named = tuple[Object, str, str, bool]  # where a server is named, for what, its address, and whether it is asked
 
 
@@ -60,8 +60,8 @@ def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     """Static routes with a destination, and default routes of a gateway. Raises Unreadable."""
     root = read_nvue_objects(text)
     for prefix, hop, section in (*_static_routes(root), *_gateway_routes(root)):
-        if what := check_route(prefix, hop):
-            yield begins(text, section.line), what
+        if fault := check_route(prefix, hop):
+            yield begins(text, section.line), fault
 
 
 def _static_routes(root: Object) -> Iterator[tuple[str, str, Object]]:
@@ -81,20 +81,20 @@ def _gateway_routes(root: Object) -> Iterator[tuple[str, str, Object]]:
             yield _DEFAULT[6 if ":" in gateway else 4], gateway, section
 
 
-def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_Said]:
+def _unplanned(root: Object, device: str, planned: Planned) -> Iterator[_LineFault]:
     """Unplanned ports, addresses and sessions."""
     linked = planned.linked.get(device, frozenset())
     yield from _unlinked(root, linked)
     for name, section in root.items("interface"):
         for address, place in section.items("ip", "address"):
-            if _ADDRESS.match(address) and (what := planned.misplaced(device, name, address)):
-                yield place.line, what
+            if _ADDRESS.match(address) and (fault := planned.misplaced(device, name, address)):
+                yield place.line, fault
     for peer, section in root.items("vrf", VRF, "router", "bgp", "neighbor"):
-        if _ADDRESS.fullmatch(peer) and (what := planned.unmet(device, peer)):
-            yield section.line, what
+        if _ADDRESS.fullmatch(peer) and (fault := planned.unmet(device, peer)):
+            yield section.line, fault
 
 
-def _unlinked(root: Object, linked: frozenset[str]) -> Iterator[_Said]:
+def _unlinked(root: Object, linked: frozenset[str]) -> Iterator[_LineFault]:
     """Ports in service without a planned cable, by themselves or as members of bonds."""
     for name, section in front_ports(root):
         if is_up(section) and name not in linked:
@@ -206,7 +206,7 @@ def _is_apart(root: Object) -> bool:
     return False
 
 
-def _openings(root: Object) -> Iterator[_Said]:
+def _openings(root: Object) -> Iterator[_LineFault]:
     for path, reason in _OPEN.items():
         node = root.at(*path)
         if node.line:
@@ -221,7 +221,7 @@ def _openings(root: Object) -> Iterator[_Said]:
             yield section.line, f"the account {user} has no password that is hashed: anybody may be it"
 
 
-def _open_services(root: Object) -> Iterator[_Said]:
+def _open_services(root: Object) -> Iterator[_LineFault]:
     """Services outside the management port, without its lists, and root."""
     ssh, api = root.at("system", "ssh-server"), root.at("system", "api")
     is_apart, is_on = _is_apart(root), ssh.text("state", default="enabled") in _ON
@@ -237,7 +237,7 @@ def _open_services(root: Object) -> Iterator[_Said]:
             yield section.line, f"SNMP answers at {address} in another VRF than mgmt, where no list is asked"
 
 
-def _open_ports(root: Object) -> Iterator[_Said]:
+def _open_ports(root: Object) -> Iterator[_LineFault]:
     for name, section in root.items("interface"):
         if name.startswith("eth") and section.text("ip", "vrf", default=VRF) == VRF:
             yield section.line, f"{name} is in the default VRF, which joins the two networks"

@@ -84,8 +84,8 @@ class SonicLists:
     def faults(self) -> Iterator[tuple[int, str]]:
         """Tables not created by SONiC, so that everything passes: of no type, or on a member of a channel."""
         for name, table in self.tables.items():
-            if (kind := table.get("type")) not in _BUILT_IN and (what := self._lacking(kind, name)):
-                yield self.line(name), f"the table {name} is of type {kind}, which {what}: SONiC makes no filter of it"
+            if (kind := table.get("type")) not in _BUILT_IN and (lack := self._lacking(kind, name)):
+                yield self.line(name), f"the table {name} is of type {kind}, which {lack}: SONiC makes no filter of it"
             for port, _ in bound_tables({name: table}):
                 if port in self._channels:
                     channel = self._channels[port]

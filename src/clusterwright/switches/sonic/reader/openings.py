@@ -160,12 +160,12 @@ def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: P
     for table in ("INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "MGMT_INTERFACE"):
         for key in document.get(table, {}):
             port, bar, address = key.partition("|")
-            if bar and (what := declared.misplaced(device, port, address)):
-                yield text.find(f'"{key}"'), what
+            if bar and (fault := declared.misplaced(device, port, address)):
+                yield text.find(f'"{key}"'), fault
     for key in document.get("BGP_NEIGHBOR", {}):
         peer = key.rpartition("|")[2]
-        if (":" in peer or "." in peer) and (what := declared.unmet(device, peer)):
-            yield text.find(f'"{key}"'), what
+        if (":" in peer or "." in peer) and (fault := declared.unmet(device, peer)):
+            yield text.find(f'"{key}"'), fault
 
 
 def servers(text: str) -> Iterator[Server]:

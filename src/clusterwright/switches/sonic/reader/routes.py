@@ -15,9 +15,12 @@ def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
     routes = document.get("STATIC_ROUTE", {})
     discards = {key for key, fields in routes.items() if fields.get("blackhole") == "true"}
     for key, fields in routes.items():
-        hops = fields.get("nexthop", "").split(",") if key not in discards else ()
-        for what in dict.fromkeys(filter(None, (check_route(key.rpartition("|")[2], hop) for hop in hops))):
-            yield text.find(f'"{key}"'), what
+        if key in discards:
+            continue
+        prefix = key.rpartition("|")[2]
+        faults = [check_route(prefix, hop) for hop in fields.get("nexthop", "").split(",")]
+        for fault in dict.fromkeys(filter(None, faults)):
+            yield text.find(f'"{key}"'), fault
     for key, fields in document.get("MGMT_INTERFACE", {}).items():
         anywhere = "::/0" if ":" in fields.get("gwaddr", "") else "0.0.0.0/0"
         if "gwaddr" in fields and f"mgmt|{anywhere}" not in discards:
