@@ -187,7 +187,7 @@ def _has_vlan(interface: EosSection, vlans: Container[str]) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _places(header: str, *lines: str) -> tuple[Mark, ...]:
-    """Places of an interface and of these of its lines: the interface's own for a missing line. Many switches agree."""
+    """Places of an interface and of its lines, equal on many switches; a missing line has the interface's place."""
     start = f"{header}\n"
     return (start,), *(_place(start, line) for line in lines)
 
@@ -197,7 +197,7 @@ def _place(start: str, line: str) -> Mark:
 
 
 def _in_channel(body: str, channel: str) -> str:
-    """Settings of a channel's member port: the link itself is its own, everything else the channel's."""
+    """Settings of a channel's member port: those of the link from the port, all others from the channel."""
     lines = [line for line in body.splitlines() if line.startswith(_OF_A_PART)]
     shared = [line for line in channel.splitlines() if not line.startswith("   description ")]
     return "".join(f"{line}\n" for line in (*lines, *shared))
@@ -210,7 +210,7 @@ def _aggregate(start: Mark, joined: re.Match[str], body: str) -> Aggregate:
 
 @lru_cache(maxsize=4096)
 def _settings(body: str, watchdog: SwitchWatchdog | None, reserves_counters: bool) -> _Settings:
-    """The settings in the lines of an interface without its description and address: many interfaces have the same."""
+    """The settings of an interface beside its description and address, equal on many interfaces."""
     lines = body.split("\n")
     by_word = {line.split()[0]: line for line in lines if line.strip()}
     speed_gbps, speed_line, lanes = 0.0, "", 0

@@ -41,7 +41,7 @@ def sections_of(text: str) -> tuple[EosSection, ...]:
 
 
 def has_strays(text: str) -> bool:
-    """Whether anything but comments at the margin stands in no section: behind such a comment, or an empty line."""
+    """Whether a line other than a comment is outside any section: after a comment at the margin, or an empty line."""
     return _taken_apart(text)[1]
 
 

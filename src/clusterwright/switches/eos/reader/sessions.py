@@ -140,7 +140,7 @@ def _bfd_ms(words: str) -> int:
 
 
 def _restart(bgp: str) -> tuple[int | None, Mark]:
-    """Restart time in seconds, None for EOS's own, 0 for none, and the line to blame for it."""
+    """Restart time in seconds, None for EOS's default, 0 for none, and the place of its line."""
     lines = f"\n{bgp}"
     mark: Mark = ("router bgp ",)
     if "\n   graceful-restart restart-time " in lines:

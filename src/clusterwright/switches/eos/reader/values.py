@@ -5,7 +5,7 @@ from __future__ import annotations
 from clusterwright.facts.values import FieldValues, IdleFields, line_pattern
 from clusterwright.switches.eos.reader.known_lines import CLAIMS
 
-# Each of these is a fact of the readers, whatever stands there: rules and routes are followed, maps are compared.
+# Readers turn every value of these into facts: proofs follow rules and routes, and compare maps.
 _JUDGED: tuple[tuple[str, str], ...] = (
     (r"(?:ip|ipv6) access-list (?:standard )?\S+", r"\d+ (?:permit|deny|remark) .*"),
     (r"(?:ip|ipv6) prefix-list \S+", r"seq \d+ (?:permit|deny) .*"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EosKey:
-    """A connectivity association key by name; ``words`` stand behind the key."""
+    """A connectivity association key by name; ``words`` follow the key."""
 
     ckn: str
     secret: str

@@ -28,7 +28,7 @@ _BREAKOUT_SPEEDS = {400: "400g-4", 200: "200g-4", 100: "100g-2", 50: "50g-1", 25
 
 @dataclass(frozen=True, slots=True)
 class EosPort:
-    """An Ethernet interface as the switch is told it."""
+    """An Ethernet interface of the configuration."""
 
     name: str
     description: str
@@ -36,7 +36,7 @@ class EosPort:
     speed: str | None = None
     fec: str | None = None
     mtu: int | None = None
-    """Bytes; None on a switched port, which takes the switch's own."""
+    """Bytes; None on a switched port, with the switch's default."""
     address: str | None = None
     """With its prefix length."""
     vlan: int | None = None

@@ -51,7 +51,7 @@ def sessions(document: FileInParts) -> tuple[Session, ...]:
     if document.words:
         with suppress(ValueError, KeyError, TypeError, AttributeError):
             return tuple(_speaking(_neighbours(document.shape), document.words.__getitem__))
-    return tuple(_speaking(_rows(document.value), _as_it_is))  # the first mistake in it is what is told of
+    return tuple(_speaking(_rows(document.value), _as_it_is))  # reports the first mistake
 
 
 def _version(address: str) -> int:

@@ -30,11 +30,11 @@ _ADDRESS = re.compile(r'"([0-9a-f]+[:.][0-9a-f:.]*/\d+)"')
 _LOOKED_AT = 48  # addresses of a part
 _AN_ADDRESS = '"an address"'
 _TRIED = 4  # shapes that a file may have, before it is looked at without knowing one
-_ESCAPED = "\\u0000"  # how JSON writes what a blank begins with; parts that have it themselves are not read as parts
+_ESCAPED = "\\u0000"  # JSON's form of the first character of a blank; a text with it is not divided into parts
 _BLANK, _NUMBER = f'"{_ESCAPED}"', f'"{_ESCAPED}#"'  # of a string, and of a number
 _ANY_BLANK = re.compile(r'"\\u0000(#?)"')
 _AS_KEY = re.compile(r'"\\u0000#?":')
-# What neighbours have alone: a string, or a number as JSON writes it. It begins with a quote, which is quickly found.
+# Values that differ among neighbours: a string, or a number in JSON. Each begins with a quote, for a fast search.
 _OWN = re.compile(
     r'("(?:description|local_addr|peer_addr|next_hop4|next_hop6|router_id|(?:remote|local)_as_4_byte)": )'
     r'("[^"\x00-\x1f]*"|(?:0|[1-9][0-9]{0,9})(?![0-9.eE]))'
@@ -88,17 +88,17 @@ class FileInParts(NamedTuple):
     texts: Mapping[str, str]
 
     def said(self, value: Any) -> Any:
-        """A value of the outline as it stands in the file. Raises ValueError for one in the form of a blank."""
+        """The file's value for one of the outline. Raises ValueError for a value in the form of a blank."""
         return self.words[value] if isinstance(value, str) else value
 
 
 def is_blank(value: Any) -> bool:
-    """Whether a value of an outline is there in place of a file's own."""
+    """Whether a value of an outline is a blank for a file's value."""
     return isinstance(value, str) and value[:1] == "\0"
 
 
 class _Parts(Mapping[str, Any]):
-    """Fields by name, each read when it is asked for."""
+    """Fields by name, each read at its first access."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts

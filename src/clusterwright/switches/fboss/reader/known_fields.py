@@ -43,13 +43,13 @@ sw.aclTableGroup.aclTables[] name priority
 sw.aclTableGroup.aclTables[].aclEntries[] name actionType=0|1 srcIp dstIp proto l4SrcPort l4DstPort tcpFlagsBitMap
 sw.aclTableGroup.aclTables[].aclEntries[] icmpType ipType srcPort vlanID
 """
-"""What readers take in, or refute by its name."""
+"""Fields that readers read, or refuse by name."""
 
 AGENT_REFUTED = (
     "mirrors mirrorOnDropReports sFlowCollectors ipInIpTunnels staticMplsRoutesWithNhops staticIp2MplsRoutes "
     "globalEgressTrafficPolicy"
 )
-"""What takes packets past the tables of their ports: `isolation` is refuted at these fields of the switch."""
+"""Fields that let packets bypass the tables of their ports: `isolation` is refuted at these fields of the switch."""
 
 AGENT_IDLE = """
 defaultCommandLineArgs publish_state_to_fsdb publish_stats_to_fsdb
@@ -79,9 +79,9 @@ sw.trafficCounters[] name types[]
 sw.aclTableGroup name
 sw.aclTableGroup.aclTables[] actionTypes[] qualifiers[]
 """
-"""What touches no claim: names, counters and their exports, how long neighbours are remembered, what the switch's own
-processor gets of packets for itself, what LLDP should see, which chip it is with the settings that its vendor gives
-out, and how buffers are shared beyond the headroom. Lists that stand there empty say nothing."""
+"""Fields without influence on any claim: names, counters and their exports, timeouts of neighbours, the queues of the
+switch's processor, expected LLDP values, the chip's type with its vendor's settings, and the shares of buffers beyond
+the headroom. Empty lists there have no effect."""
 
 EMPTY_LISTS = """
 sw.switchSettings.switchIdToSwitchInfo.*.systemPortRanges systemPortRanges[]
@@ -89,7 +89,7 @@ sw.qosPolicies[] rules[]
 sw.qosPolicies[].qosMap expMaps[]
 sw acls[]
 """
-"""Lists of which only the empty one is accounted for."""
+"""Lists that are accounted for only if empty."""
 
 BGP_READ = """
 top router_id local_as_4_byte hold_time listen_port=179
@@ -133,7 +133,7 @@ policies.prefix_lists[].prefixes[] seq_num
 policies.community_lists[] description
 policies.community_lists[].members[].community name
 """
-"""What touches no claim: names, how often a session says that it is alive, and how long it waits before it speaks."""
+"""Fields without influence on any claim: names, keepalive intervals and delays of sessions."""
 
 BGP_EMPTY_LISTS = """
 networks4[] communities[]

@@ -32,7 +32,7 @@ _WITHOUT_MEANING = frozenset({"name", "actionType"})
 _ADDRESSES = frozenset({"srcIp", "dstIp"})
 _PORT_KEYS = frozenset({"srcPort", "vlanID"})
 _KEYS = frozenset({"srcIp", "dstIp", "proto", "l4SrcPort", "l4DstPort", "tcpFlagsBitMap", "icmpType", "ipType"})
-# What a table has to be able to compare for an entry (AclTableQualifier), and to do (AclTableActionType).
+# Qualifiers that a table needs for an entry (AclTableQualifier), and actions (AclTableActionType).
 _QUALIFIERS = {
     "l4SrcPort": 4,
     "l4DstPort": 5,
@@ -67,7 +67,7 @@ class FbossLists:
 
     @cached_property
     def _group(self) -> Any:
-        """The table group. Most are like another one and never asked for, so none is read from the start."""
+        """The table group, read at its first use: most are equal to another one and never used."""
         return self._switch.get("aclTableGroup")
 
     def text(self, ports: Iterable[str]) -> str:
@@ -75,7 +75,7 @@ class FbossLists:
         return f"{self._is_used} {[self.ports.get(port) for port in ports]} {self._group_text}"
 
     def bound(self) -> Iterator[tuple[str, str]]:
-        """Every port, inwards: one group of tables is asked for all of them."""
+        """Every port, inwards: one group of tables filters all of them."""
         yield from ((port, IN) for port in self.ports)
 
     def management_ports(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class FbossLists:
             if size > room.entries:
                 line = self.line(f'"name": "{table["name"]}"')
                 yield line, f"table {table['name']} has {size:,} entries, and the chip takes {room.entries} in one"
-            # a list that is empty or not there stands for all that the chip can
+            # an empty or missing list means everything that the chip supports
             if table.get("qualifiers") and (lacking := _compared(table["aclEntries"]).difference(table["qualifiers"])):
                 what = f"qualifiers {', '.join(map(str, sorted(lacking)))}"
                 yield self.line('"qualifiers"'), f"entries of table {table['name']} need its {what}, which it has not"

@@ -26,10 +26,10 @@ from clusterwright.switches.fboss.reader.known_fields import (
 
 _LIST, _ANY_KEY = "[]", "*"
 _WHATEVER = "..."
-_EMPTY: dict[str, Any] = {}  # a list of which no entry is known
+_EMPTY: dict[str, Any] = {}  # a list without a known entry
 _Keys = tuple[str | int, ...]
 _Shapes = dict[tuple[Any, ...], tuple[list[tuple[str, Any]], list[str]]]
-# Fields to what is known of them: a node, the values or the form that is accounted for, None for any.
+# Knowledge of fields: a node, the accounted values or their form, None for any value.
 _Node = dict[str, Any]
 _MANIFOLD = frozenset({dict, list})
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
@@ -122,7 +122,7 @@ def _unread(file: str, text: str) -> tuple[Unread, ...]:
 
 
 def _is_read(file: str, text: str) -> bool:
-    """Whether every field is surely accounted for and none stands twice: most files have nothing to tell of."""
+    """Whether every field is surely accounted for and none is repeated: the fast answer for most files."""
     if file == BGP and has_ill_formed_words(text):
         return False
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clusterwright.facts.values import FieldValues, IdleFields, field_pattern
 
-# Each of these is a fact of the readers, whatever stands there: rules and routes are followed, maps are compared.
+# Readers turn every value of these into facts: proofs follow rules and routes, and compare maps.
 _AGENT_JUDGED = """
 sw aclTableGroup aclTables * aclEntries * : actionType dstIp icmpType ipType l4DstPort l4SrcPort proto srcIp srcPort
 sw aclTableGroup aclTables * aclEntries * : tcpFlagsBitMap vlanID

@@ -80,7 +80,7 @@ def unfit(root: Object) -> Iterator[Path]:
 
 def without(root: Object, places: list[Path]) -> Object:
     """The objects without those at these paths."""
-    remaining = deepcopy(root)  # others have what was read as it stands
+    remaining = deepcopy(root)  # the cached objects stay unchanged
     for path in places:
         remaining.at(*path[:-1]).below.pop(path[-1], None)
     return remaining

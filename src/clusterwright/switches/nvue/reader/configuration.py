@@ -31,7 +31,7 @@ PATH = "etc/clusterwright/nvue.yaml"
 VRF = "default"
 _WAYS = (("in", "inbound"), ("out", "outbound"))
 _V4_BYTES = 4
-# What NVUE gives where a file says nothing (Cumulus Linux 5.10): MTU in bytes, BGP's times in seconds, equal paths.
+# NVUE's defaults (Cumulus Linux 5.10): MTU in bytes, BGP's times in seconds, equal paths.
 _BFD_MULTIPLIER, _BFD_INTERVAL_MS = 3, 300
 _MTU, _HOLD_S, _RESTART_S, _PATHS = 9216, 9, 120, 64
 _FEC = {"rs": "reed-solomon", "baser": "fire-code", "off": "none"}
@@ -181,11 +181,11 @@ def _ports(root: Object) -> Iterator[Port]:
     bond_of = bonds_of(root)
     for name, section in front_ports(root):
         bond = bond_of.get(name)
-        above = section if bond is None else root.at("interface", bond)  # asked for VLAN, lists and address
+        above = section if bond is None else root.at("interface", bond)  # it has the VLAN, lists and address
         if not is_up(section) or not is_up(above):
             continue
         domains = above.at("bridge", "domain").below
-        # what comes in by a port of a bridge is the bridge's: an address of its own answers nobody
+        # A bridge handles the packets of its ports, so an address of such a port has no effect.
         own_address = None if domains else addresses.get(bond or name)
         address, length, mark = own_address or (None, 0, section.mark)
         link = section.at("link")
@@ -235,7 +235,7 @@ _CAGE_LANES = 8  # of OSFP and QSFP-DD; the writer states the lanes of ports in 
 
 
 def _lanes(root: Object, name: str, link: Object) -> int:
-    """The lanes of a port: its own, or its part of its split cage's; 0 if none are configured."""
+    """The configured lanes of a port, or its part of a split cage's; 0 without any."""
     cage = root.at("interface", name.rpartition("s")[0], "link", "breakout")
     for mode, section in cage.items():
         if mode.removesuffix("x").isdecimal():

@@ -175,7 +175,7 @@ _IDLE = {
         "|system ssh-server inactive-timeout|system ssh-server login-timeout"
     ),
 }
-# Which claims an object that nobody knows could touch, by its first words; every claim where none of these begins it.
+# Claims that an unknown object could touch, by its first words; every claim for other first words.
 _TOUCHES = {
     "qos": "qos",
     "interface * qos": "qos",

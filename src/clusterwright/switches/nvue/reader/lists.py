@@ -15,7 +15,7 @@ _DIRECTIONS = {"in": "inbound", "out": "outbound"}
 CONTROL_PLANE = "control-plane"
 _MANAGEMENT = "eth"
 
-# What is read of an access list, a `*` for any name.
+# The objects of an access list that are read, with `*` for any name.
 LIST_OBJECTS = (
     "acl * type",
     "acl * rule * action permit",

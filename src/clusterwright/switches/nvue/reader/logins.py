@@ -9,8 +9,8 @@ from clusterwright.packets.tokens import Unreadable
 from clusterwright.switches.nvue.reader.objects import Object, begins
 from clusterwright.switches.nvue.reader.releases import has_header, read_nvue_objects
 
-LOCKED = ("", "*", "!")  # a password that none is; an empty one is told among the openings
-HIDDEN = "*"  # what NVUE prints in place of every password, whether the account is locked or has one
+LOCKED = ("", "*", "!")  # no password has these hashes; the empty one is reported among the openings
+HIDDEN = "*"  # printed by NVUE in place of every password, of locked accounts too
 _READING = frozenset({"nvue-monitor", "monitor"})
 
 

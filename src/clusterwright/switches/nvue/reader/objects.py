@@ -1,4 +1,4 @@
-"""NVUE's objects as they stand in a file: a tree by name, with the place of each in the text."""
+"""The objects of a file of NVUE: a tree by name, with the place of each in the text."""
 
 from __future__ import annotations
 

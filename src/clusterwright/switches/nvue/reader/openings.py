@@ -46,7 +46,7 @@ _NO_HASH = frozenset({"", "<none>"})
 _ADDRESS = re.compile(r"[0-9]+\.[0-9.]+|[0-9a-f]*:[0-9a-f:.]*")
 _DEFAULT = {4: "0.0.0.0/0", 6: "::/0"}
 _LineFault = tuple[int, str]  # a line, and its fault
-_Named = tuple[Object, str, str, bool]  # where a server is named, for what, its address, and whether it is asked
+_Named = tuple[Object, str, str, bool]  # place of a server, its service, its address, and whether requests go to it
 
 
 def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:

@@ -102,7 +102,7 @@ def _term(
     return Term(
         permit=_PERMIT in rule.at("action").below,
         list_name=list_name,
-        # A list of the other version is asked about nothing, and so matches nothing.
+        # FRR does not apply a list of the other version, so it matches nothing.
         prefixes=(prefixes if own_kind == kind else ()) if list_name else None,
         communities=communities.get(wanted, frozenset()) if wanted else None,
         change=change,

@@ -58,7 +58,7 @@ def all_nvue_objects(text: str) -> Object:
     orders = [node for _, node in find(TREE, root, ORDER) if node.below]
     if not orders and all(sign.since is None for sign in _signs_of(text)):
         return root
-    root = deepcopy(root)  # others have what was read as it stands
+    root = deepcopy(root)  # the cached objects stay unchanged
     in_oldest_words(TREE, root)
     return root
 

@@ -15,7 +15,7 @@ from clusterwright.switches.nvue.reader.objects import Object
 
 _Trie = dict[str, "_Trie"]
 _END = ""
-_Place = tuple[int, tuple[str, ...]]  # a line, and the path of what stands there
+_Place = tuple[int, tuple[str, ...]]  # a line, and the path of its object
 
 
 class KnownObjects:

@@ -22,7 +22,7 @@ _MINUTES = re.compile(r"[1-9][0-9]*(:[0-5]?[0-9])+", re.A)
 _KINDS = frozenset({"str", "int", "bool", "null", "float", "timestamp"})
 
 
-@lru_cache(maxsize=128)  # every fact of a switch is asked for by itself; nobody changes what was read
+@lru_cache(maxsize=128)  # each fact of a switch reads the text anew; no caller changes the result
 def read_objects(text: str) -> Object:
     """A file's settings. Raises Unreadable at an unreadable line."""
     objects = read_lines(text)
@@ -85,7 +85,7 @@ def _read(into: Object, node: yaml.Node, text: str, place: tuple[str, ...] = (),
 
 
 def _key_text(key: yaml.Node, text: str) -> str:
-    """A key as it stands in its line: before a colon, or after the `?` of a long one."""
+    """A key with its quotes: before a colon, or after the `?` of a long one."""
     start, end = key.start_mark, key.end_mark
     before = text[start.index - start.column : start.index]
     if before.strip():

@@ -193,7 +193,7 @@ GONE = (
     RemovedValue((5, 12), "system aaa radius enable", _WHATS_NEW.format("512")),
     RemovedValue((5, 12), "system aaa tacacs enable", _WHATS_NEW.format("512")),
 )
-# Which kind of a login is asked is an object of its own: exported by 5.13 (NVIDIA/enterprise-ras, spectrum-era).
+# The methods of authentication are objects since 5.13: exported so by NVIDIA/enterprise-ras, spectrum-era.
 ORDER, ORDER_SINCE = "system aaa authentication-order <number>", (5, 13)
 # A relay has groups of servers, each with its upstream interfaces: IPv4 alone (_REFERENCE.format("DHCP-Relay")).
 RELAY_GROUPS_SINCE: Release = (5, 14)

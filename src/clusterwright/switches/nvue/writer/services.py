@@ -112,7 +112,7 @@ def _user(operator: Operator) -> Objects:
 
 
 def _central(aaa: CentralAaa, vrf: str) -> Objects:
-    """Servers in the spec's order (the lowest priority is asked first), then local accounts when none answers."""
+    """Servers in the spec's order (the lowest priority comes first), then local accounts if no server answers."""
     secret = f"<secret {aaa.secret}>"
     order = {"10": aaa.protocol, "20": "local"}
     ranked: Objects = {}

@@ -41,7 +41,7 @@ _DEFAULTS = {"0.0.0.0/0", "::/0"}
 _ADVERTISING = ("EPMS", "MgmtTsToR")
 _IPV6 = 16  # bytes of an address
 _SEEDS = (("ToRRouter", 0), ("EPMS", 0), ("MgmtTsToR", 0), ("LeafRouter", 10), ("SpineRouter", 25))
-# What every platform takes (sonic-net/sonic-mgmt, tests/hash/generic_hash_helper.py); orchagent logs any other, and the
+# Fields of every platform (sonic-net/sonic-mgmt, tests/hash/generic_hash_helper.py); orchagent logs any other, and the
 # chip keeps the one that it has.
 _ALGORITHMS = {"CRC": "CRC", "CRC_CCITT": "CRC-16-CCITT"}
 Json = Mapping[str, Any]
@@ -141,7 +141,7 @@ def _ports(tables: Json) -> Iterator[Port]:
 
 
 def _aggregate(channel: str, port: str, row: Json) -> Aggregate:
-    """SONiC's teamd runs LACP on every channel, and asks by itself (sonic-buildimage, teammgr: runner lacp, active)."""
+    """SONiC's teamd runs active LACP on every channel (sonic-buildimage, teammgr: runner lacp, active)."""
     mode = "active" if row.get("static", "false") != "true" else "static"
     rate = "fast" if row.get("fast_rate") == "true" else "slow"
     return Aggregate(name=channel, mode=mode, rate=rate, mark=_mark("PORTCHANNEL_MEMBER", f"{channel}|{port}"))
@@ -199,7 +199,7 @@ def _max_paths(tables: Json, process: Json, sessions: tuple[Session, ...]) -> tu
 
 
 def _keeps_communities(tables: Json) -> bool:
-    """FRR sends communities unless it is told not to."""
+    """Whether sessions send communities, FRR's default."""
     rows = [*tables.get("BGP_PEER_GROUP_AF", {}).values()]
     return any(row.get("send_community", "both") != "none" for row in rows)
 

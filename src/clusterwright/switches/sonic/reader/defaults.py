@@ -61,6 +61,6 @@ def in_one_case(table: str, field: str, value: Any) -> Any:
 
 
 def is_default(table: str, field: str, value: Any) -> bool:
-    """Whether a field with this value says the same as no such field."""
+    """Whether a field has its default value."""
     default = _DEFAULTS.get((table, field))
     return default is not None and default in (_ANY, in_one_case(table, field, value))

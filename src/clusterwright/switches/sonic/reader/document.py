@@ -1,4 +1,4 @@
-"""A config_db.json as its tables: each reader takes its own from them."""
+"""The tables of a config_db.json."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from clusterwright.switches.sonic.reader.arguments import unfit, without
 
-# What FRR runs, which `show runningconfiguration all` prints beside the tables (sonic-utilities, show/main.py).
+# FRR's configuration, printed by `show runningconfiguration all` beside the tables (sonic-utilities, show/main.py).
 _TEXT_OF_FRR = "bgpraw"
 _QUEUES = re.compile(r"(?P<first>[0-9]{1,2})(?:-(?P<last>[0-9]{1,2}))?")
 _NO_TABLES = "it is no object of tables"

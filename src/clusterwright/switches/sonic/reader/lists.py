@@ -27,7 +27,7 @@ _WITHOUT_MEANING = frozenset({"PRIORITY", "PACKET_ACTION"})
 _VERDICTS = {"FORWARD": ACCEPT, "ACCEPT": ACCEPT, "DROP": DROP}
 _STAGES = {"ingress": IN, "egress": OUT}
 _DEFAULT_STAGE = "ingress"  # sonic-acl.yang
-# Types that filter and that SONiC has by itself (orchagent, acltable.h); others are made by ACL_TABLE_TYPE.
+# SONiC's built-in types that filter (orchagent, acltable.h); ACL_TABLE_TYPE defines others.
 _BUILT_IN = frozenset({"L3", "L3V6", "L3V4V6", CONTROL_PLANE})
 _FRONT = re.compile(r"Ethernet\d+|PortChannel\d+")
 Fields = Mapping[str, str]

@@ -131,7 +131,7 @@ def _services(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
     """Services with too little authentication of callers, with any list of sources."""
     for table, row, field, wanted, what in _ASKED:
         settings = document.get(table, {}).get(row, {})
-        is_on = table == "SSH_SERVER" or document.get(table)  # SSH is on without a word, and asks for too little
+        is_on = table == "SSH_SERVER" or document.get(table)  # SSH is on by default, with weak settings
         if is_on and settings.get(field) != wanted:
             place = text.find(f'"{table}"')
             place = text.find(f'"{field}"', place) if field in settings else place
@@ -179,7 +179,7 @@ def servers(text: str) -> Iterator[Server]:
         for server, fields in document.get(table, {}).items():
             vrf_row = time if table == "NTP_SERVER" else fields
             is_asked = vrf_row.get("admin_state") != "disabled" and fields.get("admin_state") != "disabled"
-            if table != "DNS_NAMESERVER":  # of which SONiC has no row for a VRF
+            if table != "DNS_NAMESERVER":  # SONiC has no VRF for these
                 is_asked = is_asked and vrf_row.get("vrf", "default") == vrf
             if table in _METHODS:
                 is_asked = is_asked and _METHODS[table] in asked

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-# The row that says it for all servers of a table; others say it by server.
+# The row with the source for all servers of a table; other tables have it by server.
 _SHARED_ROWS = {"NTP_SERVER": ("NTP", "global"), "TACPLUS_SERVER": ("TACPLUS", "global")}
 _FABRIC_TABLES = ("INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE")
 _MANAGEMENT_TABLE = "MGMT_INTERFACE"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clusterwright.facts.values import FieldValues, IdleFields, field_pattern
 
-# Each of these is a fact of the readers, whatever stands there: rules and routes are followed, maps are compared.
+# Readers turn every value of these into facts: proofs follow rules and routes, and compare maps.
 _JUDGED = """
 ACL_RULE * : DST_IP DST_IPV6 ETHER_TYPE ICMPV6_TYPE ICMP_TYPE IP_PROTOCOL L4_DST_PORT L4_DST_PORT_RANGE L4_SRC_PORT
 ACL_RULE * : L4_SRC_PORT_RANGE PACKET_ACTION PRIORITY SRC_IP SRC_IPV6 TCP_FLAGS

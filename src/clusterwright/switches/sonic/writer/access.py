@@ -58,7 +58,7 @@ def access_tables(plan: Plan, view: SwitchView, port: ManagementPort | None) -> 
 
 
 def _aaa(aaa: CentralAaa, view: SwitchView, port: ManagementPort | None) -> dict[str, Any]:
-    """Servers in the spec's order (the highest priority is asked first), then local accounts when none answers."""
+    """Servers in the spec's order (the highest priority comes first), then local accounts if no server answers."""
     vrf: dict[str, str] = {}
     source: dict[str, str] = {}
     interface = source_interface(view)

@@ -21,7 +21,7 @@ RACK_SWITCH = "ToRRouter"
 ASKS_FROM_GATEWAY = "8"
 SYSLOG_PORT = 514
 LLDP_HELLO_S = 30
-# Polled by SONiC's counter daemon; the last counts what queues marked.
+# Polled by SONiC's counter daemon; the last counts marked packets by queue.
 COUNTERS = (
     *("BUFFER_POOL_WATERMARK", "PFCWD", "PG_DROP", "PG_WATERMARK", "PORT", "PORT_BUFFER_DROP", "QUEUE"),
     *("QUEUE_WATERMARK", "RIF", "WRED_ECN_QUEUE"),
