@@ -81,9 +81,9 @@ class _Subnet(NamedTuple):
 
 
 class _PortRow(NamedTuple):
-    """A port in service but for its address; ``peer`` may be a blank.
+    """A port in service without its address; ``peer`` may be a blank.
 
-    ``vlan`` is its own, 0 without one, ``is_alone`` says that no other port is in it.
+    ``vlan`` is 0 without one; ``is_alone``: no other port is in it. ``longest`` is the largest packet in bytes.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Agent(NamedTuple):
     advertised: tuple[_Subnet, ...]
     relayed: tuple[_Subnet, ...]
     sessions: frozenset[int]
-    """IP versions by which the processor is given all that BGP needs."""
+    """IP versions with all traps that BGP needs."""
 
 
 @lru_cache(maxsize=256)
@@ -168,7 +168,7 @@ def ports_of(agent: Agent, document: FileInParts) -> tuple[tuple[Port, ...], tup
             mtu_bytes = min(mtu, longest)
             if vlan != default:
                 subnet = network
-                # a VLAN with several ports is a subnet that they share: its address is the VLAN's, not the port's
+                # Ports of one VLAN share its subnet: then the address is the VLAN's, not a port's.
                 if is_alone and network[1] >= 8 * len(own_address) - 1:
                     address, length, mark = own_address, network[1], ('"interfaces"', f'"{text}"')
         ports.append(
@@ -231,9 +231,9 @@ def _port_rows(switch: Json, *, has_lacp: bool) -> Iterator[_PortRow]:
     members = Counter(vlan_of.values())
     denied = frozenset(_denied(switch))
     qos_of = port_qos(switch)
-    joined = dict(_aggregates(switch))
+    aggregate_of = dict(_aggregates(switch))
     for row in switch["ports"]:
-        if row["state"] != ENABLED or (row["logicalID"] in joined and not has_lacp):
+        if row["state"] != ENABLED or (row["logicalID"] in aggregate_of and not has_lacp):
             continue
         vlan = vlan_of.get(row["logicalID"], 0)
         if row.get("ingressVlan") != vlan or not row.get("routable"):
@@ -241,24 +241,21 @@ def _port_rows(switch: Json, *, has_lacp: bool) -> Iterator[_PortRow]:
         speed_gbps, fec, lanes = _PROFILES.get(row["profileID"], (0.0, "", 0))
         if speed_gbps * 1000 != row["speed"]:
             raise ValueError(f"{row['name']} cannot run at {row['speed']} Mb/s with profile {row['profileID']}")
+        name = row["name"]
         yield _PortRow(
-            *_start(row["name"]),
-            vlan,
-            members[vlan] == 1,
-            speed_gbps,
-            row.get("description", ""),
-            qos_of(row),
-            row.get("maxFrameSize", 0) - _FRAME_OVERHEAD_BYTES,
-            fec,
-            lanes,
-            _filtered(denied, row["logicalID"], row.get("ingressVlan")),
-            joined.get(row["logicalID"]),
+            name=name,
+            start=(f'"name": "{name}", "description"',),
+            vlan=vlan,
+            is_alone=members[vlan] == 1,
+            speed_gbps=speed_gbps,
+            peer=row.get("description", ""),
+            qos=qos_of(row),
+            longest=row.get("maxFrameSize", 0) - _FRAME_OVERHEAD_BYTES,
+            fec=fec,
+            lanes=lanes,
+            filtered=_filtered(denied, row["logicalID"], row.get("ingressVlan")),
+            aggregate=aggregate_of.get(row["logicalID"]),
         )
-
-
-def _start(name: str) -> tuple[str, Mark]:
-    """A port's name, and the offset of its row: switches of one model have equal names."""
-    return name, (f'"name": "{name}", "description"',)
 
 
 def _aggregates(switch: Json) -> Iterator[tuple[int, Aggregate]]:

@@ -38,7 +38,8 @@ PROTOCOLS = {"tcp": 6, "udp": 17}
 ICMP_PROTOCOLS = {4: 1, 6: 58}
 # Addresses, ports, protocol, TCP flags, ICMP types in both versions.
 PERMIT_QUALIFIERS = (0, 1, 2, 3, 4, 5, 6, 7, 11, 13)
-SOURCE_PORT, IP_TYPE, OUTER_VLAN = 8, 17, 23
+# Source port, IP type, outer VLAN.
+DENY_QUALIFIERS = (8, 17, 23)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +114,13 @@ def _tables(view: SwitchView, host_vlan: int, entries: list[dict[str, Any]]) -> 
     for index, part in enumerate(parts):
         name = f"flows-{index + 1}" if index > 0 else "flows"
         priority = DENIES_PRIORITY + len(parts) - index
-        tables.append(_table(name, priority, part, PERMIT_QUALIFIERS))
+        tables.append(_table(name, part, priority=priority, qualifiers=PERMIT_QUALIFIERS))
     denies = list(_denies(view, host_vlan))
-    tables.append(_table("closed", DENIES_PRIORITY, denies, (SOURCE_PORT, IP_TYPE, OUTER_VLAN)))
+    tables.append(_table("closed", denies, priority=DENIES_PRIORITY, qualifiers=DENY_QUALIFIERS))
     return tables
 
 
-def _table(name: str, priority: int, entries: list[dict[str, Any]], qualifiers: tuple[int, ...]) -> dict[str, Any]:
+def _table(name: str, entries: list[dict[str, Any]], *, priority: int, qualifiers: tuple[int, ...]) -> dict[str, Any]:
     return {
         "name": name,
         "priority": priority,

@@ -52,8 +52,11 @@ _Named = tuple[Object, str, str, bool]  # place of a server, its service, its ad
 def openings(text: str, device: str, planned: Planned | None) -> Iterator[Fault]:
     """Everything with a path around the lists, and everything unplanned. Raises Unreadable."""
     root = read_nvue_objects(text)
-    openings_by_line = [*_openings(root), *(() if planned is None else _unplanned(root, device, planned))]
-    yield from ((begins(text, line), what) for line, what in openings_by_line)
+    faults = list(_openings(root))
+    if planned is not None:
+        faults += _unplanned(root, device, planned)
+    for line, fault in faults:
+        yield begins(text, line), fault
 
 
 def routes(text: str, check_route: RouteCheck) -> Iterator[Fault]:
@@ -133,7 +136,8 @@ def _services(root: Object) -> Iterator[_Named]:
     for service, what in (("dns", NAMES), ("ntp", TIME), ("syslog", LOGS)):
         for name, vrf in root.items("service", service):
             is_asked = (name == _MANAGEMENT) is is_apart and vrf.text("state", default="enabled") in _ON
-            yield from ((section, what, server, is_asked) for server, section in vrf.items("server"))
+            for server, section in vrf.items("server"):
+                yield section, what, server, is_asked
 
 
 def unknown_methods(root: Object) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -157,17 +161,18 @@ def _number_of(numbered: tuple[str, str]) -> int:
 
 
 def _login_servers(root: Object) -> Iterator[_Named]:
-    asked = _methods_before_local(root)
-    for word in ("radius", "tacacs"):
-        servers = root.at("system", "aaa", word)
-        is_asked = (
-            word in asked
-            and servers.text("enable", default="off" if word == "tacacs" else "on") in _ON
-            and (servers.text("vrf", default=VRF) == _MANAGEMENT) is _is_apart(root)
-        )
+    methods = _methods_before_local(root)
+    for method, default in (("radius", "on"), ("tacacs", "off")):
+        servers = root.at("system", "aaa", method)
+        is_on = servers.text("enable", default=default) in _ON
+        is_in_management_vrf = servers.text("vrf", default=VRF) == _MANAGEMENT
+        is_asked = method in methods and is_on and is_in_management_vrf is _is_apart(root)
         for name, server in servers.items("server"):
             host = server.at("host")
-            yield (host, LOGINS, host.value, is_asked) if host.line else (server, LOGINS, name, is_asked)
+            if host.line:
+                yield host, LOGINS, host.value, is_asked
+            else:
+                yield server, LOGINS, name, is_asked
 
 
 def _relays(root: Object) -> Iterator[_Named]:

@@ -101,16 +101,16 @@ def _unpublished(
 ) -> Iterator[Fault]:
     """A port's differences from its vendor's data; ``published`` are the ports of its name and lanes."""
     if not published:
-        what = (
-            f"{port} has the lanes {fields.get('lanes', '')}, which are not its own on a {sku}: its cable is elsewhere"
-        )
+        lanes = fields.get("lanes", "")
+        what = f"{port} has the lanes {lanes}, which are not its own on a {sku}: its cable is elsewhere"
         yield place_of(text, "PORT", port), what
         return
     for field, reader in _PORT_FIELDS.items():
         value = str(fields.get(field, "0" if field == "subport" else ""))
         published_values = sorted({row[field] for row in published})
         if value not in published_values:
-            what = f"{port} has the {field} {value or 'none'}, and {' or '.join(published_values)} on a {sku}: {reader}"
+            expected = " or ".join(published_values)
+            what = f"{port} has the {field} {value or 'none'}, and {expected} on a {sku}: {reader}"
             yield place_of(text, "PORT", port), what
 
 
@@ -129,13 +129,16 @@ def _published_ports(sku: str) -> Mapping[tuple[str, str], tuple[Mapping[str, st
 
 def _services(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
     """Services with too little authentication of callers, with any list of sources."""
-    for table, row, field, wanted, what in _ASKED:
+    for table, row, field, required, reason in _ASKED:
         settings = document.get(table, {}).get(row, {})
         is_on = table == "SSH_SERVER" or document.get(table)  # SSH is on by default, with weak settings
-        if is_on and settings.get(field) != wanted:
-            place = text.find(f'"{table}"')
-            place = text.find(f'"{field}"', place) if field in settings else place
-            yield place, f"{table}: {field} is {settings.get(field, 'not said')} and ought to be {wanted}: {what}"
+        if not is_on or settings.get(field) == required:
+            continue
+        place = text.find(f'"{table}"')
+        if field in settings:
+            place = text.find(f'"{field}"', place)
+        value = settings.get(field, "not said")
+        yield place, f"{table}: {field} is {value} and ought to be {required}: {reason}"
     login = document.get("AAA", {}).get("authentication", {})
     if str(login.get("failthrough", "")).lower() == "true":
         what = "whom the central servers refuse may log in with a local password (AAA failthrough)"
@@ -145,10 +148,7 @@ def _services(text: str, document: Mapping[str, Json]) -> Iterator[Fault]:
             yield place_of(text, "GNMI_CLIENT_CERT", name), f"the collector {name} may change the switch"
     for name, user in document.get("SNMP_USER", {}).items():
         if user.get("SNMP_USER_TYPE", "").lower() != "priv":
-            yield (
-                place_of(text, "SNMP_USER", name),
-                f"the SNMP user {name} proves nothing",
-            )
+            yield place_of(text, "SNMP_USER", name), f"the SNMP user {name} proves nothing"
 
 
 def _unplanned(text: str, document: Mapping[str, Json], device: str, declared: Planned) -> Iterator[Fault]:
@@ -173,7 +173,7 @@ def servers(text: str) -> Iterator[Server]:
     document: Mapping[str, Json] = tables_of(text)
     has_vrf = document.get("MGMT_VRF_CONFIG", {}).get("vrf_global", {}).get("mgmtVrfEnabled") == "true"
     vrf = "mgmt" if has_vrf else "default"
-    asked = document.get("AAA", {}).get("authentication", {}).get("login", "").split(",")
+    login_methods = document.get("AAA", {}).get("authentication", {}).get("login", "").split(",")
     time = document.get("NTP", {}).get("global", {})
     for table, service in _SERVERS.items():
         for server, fields in document.get(table, {}).items():
@@ -182,7 +182,7 @@ def servers(text: str) -> Iterator[Server]:
             if table != "DNS_NAMESERVER":  # SONiC has no VRF for these
                 is_asked = is_asked and vrf_row.get("vrf", "default") == vrf
             if table in _METHODS:
-                is_asked = is_asked and _METHODS[table] in asked
+                is_asked = is_asked and _METHODS[table] in login_methods
             source = request_source(document, table, server, is_apart=has_vrf)
             yield Server(
                 at=place_of(text, table, server),

@@ -25,12 +25,12 @@ def services(text: str) -> Iterator[SwitchService]:
             tables |= dict.fromkeys(table.get("services", ()), name)
     is_on = any(lists.rules_of(name) for name in tables.values())
     gnmi = document.get("GNMI")
-    asked = [("SSH", "tcp", 22)]
+    listening = [("SSH", "tcp", 22)]
     if "SNMP_USER" in document:
-        asked.append(("SNMP", "udp", 161))
+        listening.append(("SNMP", "udp", 161))
     if isinstance(gnmi, Mapping):
-        asked.append((EXTERNAL_CLIENT, "tcp", int(gnmi["gnmi"]["port"])))
-    for service, protocol, port in asked:
+        listening.append((EXTERNAL_CLIENT, "tcp", int(gnmi["gnmi"]["port"])))
+    for service, protocol, port in listening:
         name = tables.get(service)
         rules = lists.rules_of(name) if name is not None and is_on else None
         line = lists.line(name) if name is not None else 0
