@@ -127,7 +127,8 @@ def read_ports(
     channels = {header[10:]: body for header, body in bodies if header.startswith(f"interface {CHANNEL}")}
     qos_by_profile_line: dict[str, PortQos] = {}
     for name, body in profiles.items():
-        qos_by_profile_line[f"   service-profile {name}"] = _port_qos(body, watchdog, name, reserves_counters)
+        qos = _port_qos(body, watchdog, profile=name, reserves_counters=reserves_counters)
+        qos_by_profile_line[f"   service-profile {name}"] = qos
     for interface in interfaces:
         header, body = interface.header, interface.body
         joined = JOINS.search(body)
@@ -226,7 +227,7 @@ def _settings(body: str, watchdog: SwitchWatchdog | None, reserves_counters: boo
         mtu_bytes=int(mtu[1]) if mtu else _DEFAULT_MTU,
         fec=fec[-1] if fec and fec[0] == "error-correction" else "",
         profile_line=by_word.get("service-profile", ""),
-        own_qos=_port_qos(f"{body}\n", watchdog, "", reserves_counters),
+        own_qos=_port_qos(f"{body}\n", watchdog, profile="", reserves_counters=reserves_counters),
         is_foreign="vrf" in by_word,
         is_routed="   no switchport" in lines,
         lanes=lanes,
@@ -260,7 +261,7 @@ def _vlan_mtus(bodies: Iterable[Body]) -> Iterator[tuple[str, int]]:
 
 
 @lru_cache(maxsize=4096)
-def _port_qos(body: str, watchdog: SwitchWatchdog | None, profile: str, reserves_counters: bool) -> PortQos:
+def _port_qos(body: str, watchdog: SwitchWatchdog | None, *, profile: str, reserves_counters: bool) -> PortQos:
     """Classes in a profile, or in an interface if ``profile`` is empty."""
     lines = set(body.split("\n"))
     queues, marking, counted, places = [], [], [], []

@@ -207,14 +207,15 @@ def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[st
     hands_on = entry["term_miss_action"] == _NEXT_TERM
     if not hands_on or any(match["match_logic_type"] != _ALL for match in entry["policy_matches"]):
         raise ValueError("a policy term that does not hand on to the next one where it does not match")
-    name, prefixes, wanted = "", None, None
+    list_name, prefixes, matched_communities = "", None, None
     for match in entry["policy_matches"]:
         for condition in match["match_entries"]:
             if condition["type"] == _PREFIX_MATCH:
-                name = condition["prefix_list"]["prefix_list_name"]
-                prefixes = lists.get(name, ())
+                list_name = condition["prefix_list"]["prefix_list_name"]
+                prefixes = lists.get(list_name, ())
             elif condition["type"] == _COMMUNITY_MATCH:
-                wanted = communities.get(condition["community_list"]["community_list_name"], frozenset())
+                community_list = condition["community_list"]["community_list_name"]
+                matched_communities = communities.get(community_list, frozenset())
     permit, change, values = False, "", frozenset[str]()
     for action in entry["policy_action_entries"]:
         if action["type"] == _FLOW_ACTION:
@@ -224,9 +225,9 @@ def _term(entry: Json, lists: Mapping[str, PrefixRules], communities: Mapping[st
             values = communities.get(action["community_list"]["community_list_name"], frozenset())
     return Term(
         permit=permit,
-        list_name=name,
+        list_name=list_name,
         prefixes=prefixes,
-        communities=wanted,
+        communities=matched_communities,
         change=change,
         values=values,
         mark=(*mark, '"policy_entries"'),

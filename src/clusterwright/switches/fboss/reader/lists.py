@@ -85,20 +85,20 @@ class FbossLists:
     def faults(self) -> Iterator[tuple[int, str]]:
         """Tables the chip would refuse, with their line: then none of the configuration is applied."""
         tables = self._group.get("aclTables", ()) if self._group and self._is_used else ()
-        room = filter_tables_of("fboss")
+        limits = filter_tables_of("fboss")
         for table in tables:
             size = len(table["aclEntries"])
-            if size > room.entries:
+            if size > limits.entries:
                 line = self.line(f'"name": "{table["name"]}"')
-                yield line, f"table {table['name']} has {size:,} entries, and the chip takes {room.entries} in one"
+                yield line, f"table {table['name']} has {size:,} entries, and the chip takes {limits.entries} in one"
             # an empty or missing list means everything that the chip supports
             if table.get("qualifiers") and (lacking := _compared(table["aclEntries"]).difference(table["qualifiers"])):
                 what = f"qualifiers {', '.join(map(str, sorted(lacking)))}"
                 yield self.line('"qualifiers"'), f"entries of table {table['name']} need its {what}, which it has not"
             if table.get("actionTypes") and _PACKET_ACTION not in table["actionTypes"]:
                 yield self.line('"actionTypes"'), f"table {table['name']} has no packet action, so it drops nothing"
-        if len(tables) > room.tables:
-            yield self.line('"aclTables"'), f"there are {len(tables)} tables, and the chip takes {room.tables}"
+        if len(tables) > limits.tables:
+            yield self.line('"aclTables"'), f"there are {len(tables)} tables, and the chip takes {limits.tables}"
 
     @cached_property
     def _entries(self) -> list[tuple[Json, Rule]]:
@@ -146,8 +146,8 @@ class FbossLists:
         if unknown:
             raise Unreadable(line, f"{', '.join(sorted(unknown))} in entry {entry['name']} is not known here")
         verdict = {_DENY: DROP, _PERMIT: ACCEPT}[entry["actionType"]]
-        wanted = json.dumps({key: value for key, value in entry.items() if key in _KEYS}, sort_keys=True)
-        return Rule(line, (_match(wanted),), verdict, name=entry["name"])
+        conditions = json.dumps({key: value for key, value in entry.items() if key in _KEYS}, sort_keys=True)
+        return Rule(line=line, matches=(_match(conditions),), verdict=verdict, name=entry["name"])
 
 
 def _compared(entries: Iterable[Json]) -> set[int]:

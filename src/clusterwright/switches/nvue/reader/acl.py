@@ -1,7 +1,7 @@
 """Reading the lists of NVUE (`acl`), common to Cumulus Linux and NVOS, and their bindings.
 
-Rules are asked in the order of their numbers; an unmatched packet passes. Lists of one port and direction are asked in
-the order of their names.
+Rules are matched in the order of their numbers; an unmatched packet passes. Lists of one port and direction are matched
+in the order of their names.
 """
 
 from __future__ import annotations
@@ -39,23 +39,24 @@ def _rule(kind: str, section: Object) -> Rule:
     if len(verdicts) != 1 or verdicts[0] is None or section.below.keys() - {"remark", "action", "match"}:
         raise Unreadable(section.line, "this rule does not simply permit or deny")
     family, version = _FAMILIES[kind]
-    made: dict[str, Ranges] = {"family": family}
+    fields: dict[str, Ranges] = {"family": family}
     try:
         for word, below in section.items("match"):
             if word != "ip":
                 raise ValueError(word)
             for name, value in below.items():
-                made |= _field(name, value, version)
+                fields |= _fields(name, value, version)
     except (ValueError, KeyError) as error:
         raise Unreadable(section.line, f"this rule matches on what is not known here ({error})") from None
-    return Rule(section.line, (box(**made),), verdicts[0])
+    return Rule(line=section.line, matches=(box(**fields),), verdict=verdicts[0])
 
 
-def _field(name: str, section: Object, version: int) -> dict[str, Ranges]:
+def _fields(name: str, section: Object, version: int) -> dict[str, Ranges]:
     if name in {"source-ip", "dest-ip"}:
         if section.value == ANY:
             return {}
-        return {"src" if name == "source-ip" else "dst": addresses(section.value, version)}
+        field = "src" if name == "source-ip" else "dst"
+        return {field: addresses(section.value, version)}
     if name == "protocol":
         return {"proto": values(_PROTOCOLS[section.value])}
     if name in {"icmp-type", "icmpv6-type"}:
@@ -66,20 +67,21 @@ def _field(name: str, section: Object, version: int) -> dict[str, Ranges]:
 
 
 def _ports(section: Object) -> dict[str, Ranges]:
-    made: dict[str, Ranges] = {"fragment": _NOT_LATER}
+    fields: dict[str, Ranges] = {"fragment": _NOT_LATER}
     for name, below in section.items():
         if name in {"source-port", "dest-port"}:
             if not below.below:
                 raise ValueError(f"{name} without a number")
             if ANY not in below.below:
-                made["sport" if name == "source-port" else "dport"] = _numbers(below.below)
+                field = "sport" if name == "source-port" else "dport"
+                fields[field] = _numbers(below.below)
         elif name == "flags":
             mask = sum(_FLAGS[flag] for flag in section.at("mask").below)
-            wanted = sum(_FLAGS[flag] for flag in below.below)
-            made["flags"] = values(*(bits for bits in range(256) if bits & mask == wanted))
+            flags = sum(_FLAGS[flag] for flag in below.below)
+            fields["flags"] = values(*(bits for bits in range(256) if bits & mask == flags))
         elif name != "mask":
             raise ValueError(name)
-    return made
+    return fields
 
 
 def _numbers(names: Iterable[str]) -> Ranges:

@@ -118,18 +118,19 @@ def front_ports(root: Object) -> Iterator[tuple[str, Object]]:
 def statics(root: Object, vrf: str) -> Iterator[tuple[str, Object, bool]]:
     """Prefix, object and whether it leads nowhere, for each static route of a VRF."""
     for prefix, section in root.items("vrf", vrf, "router", "static"):
-        kinds = {way.text("type") for _, way in section.items("via")}
+        kinds = {hop.text("type") for _, hop in section.items("via")}
         yield prefix, section, bool(kinds) and kinds <= _NOWHERE
 
 
 def _addresses(root: Object) -> Iterator[tuple[str, bytes, int, Mark]]:
     """Interface, address, length and place of addresses in the default VRF."""
     for name, section in root.items("interface"):
-        if section.text("ip", "vrf", default=VRF) == VRF:
-            for text, place in section.items("ip", "address"):
-                address, bar, length = text.partition("/")
-                if bar:
-                    yield name, packed(address), int(length), place.mark
+        if section.text("ip", "vrf", default=VRF) != VRF:
+            continue
+        for text, place in section.items("ip", "address"):
+            address, slash, length = text.partition("/")
+            if slash:
+                yield name, packed(address), int(length), place.mark
 
 
 def _advertised(root: Object) -> Iterator[Prefix]:

@@ -61,9 +61,8 @@ class NvueLists:
         if name not in self._lists:
             raise Unreadable(places.line, f"{port} names the list {name}, which is not there")
         if port in self._bonds:
-            self._faults.append(
-                (places.line, f"{port} has the list {name}, and {self._bonds[port]} is asked for lists")
-            )
+            fault = f"{port} has the list {name}, and {self._bonds[port]} is asked for lists"
+            self._faults.append((places.line, fault))
         for direction, section in places.items():
             is_own = CONTROL_PLANE in section.below
             if is_own != port.startswith(_MANAGEMENT):
@@ -77,10 +76,14 @@ class NvueLists:
 
     def bound(self) -> Iterator[tuple[str, str]]:
         """The ports with lists, each with a direction."""
-        joined = set(self._bonds.values())
+        bonds = set(self._bonds.values())
         for port in dict.fromkeys((*self._bound, *self._bonds)):
-            bound_here = {} if port in joined else self._bound.get(self._bonds.get(port, port), {})
-            yield from ((port, word) for word, name in _DIRECTIONS.items() if name in bound_here)
+            if port in bonds:
+                continue
+            lists_by_direction = self._bound.get(self._bonds.get(port, port), {})
+            for direction, word in _DIRECTIONS.items():
+                if word in lists_by_direction:
+                    yield port, direction
 
     def faults(self) -> Iterator[tuple[int, str]]:
         """Lists on a port of a bond, and nothing else beyond unreadable ones."""

@@ -76,8 +76,11 @@ def _prefixes(section: Object) -> PrefixRules:
         for text, bounds in rule.items("match"):
             within = prefix_of(text)
             low, high = bounds.text("min-prefix-len"), bounds.text("max-prefix-len")
-            lowest = int(low) if low else within[1]
-            highest = int(high) if high else longest if low else within[1]
+            lowest = highest = within[1]
+            if low:
+                lowest, highest = int(low), longest
+            if high:
+                highest = int(high)
             prefixes.append(PrefixRule(permit=rule.text("action") == _PERMIT, within=within, low=lowest, high=highest))
     return tuple(prefixes)
 
@@ -94,17 +97,23 @@ def _communities(section: Object) -> frozenset[str]:
 def _term(
     rule: Object, lists: Mapping[str, tuple[str, PrefixRules]], communities: Mapping[str, frozenset[str]]
 ) -> Term:
-    list_name, wanted = rule.text("match", "ip-prefix-list"), rule.text("match", "community-list")
+    """A rule of a route map, with the entries of its lists."""
+    list_name, community_list = rule.text("match", "ip-prefix-list"), rule.text("match", "community-list")
     kind = rule.text("match", "type", default="ipv4")
-    own_kind, prefixes = lists.get(list_name, (kind, ()))
+    prefixes: PrefixRules | None = None
+    if list_name:
+        list_kind, list_prefixes = lists.get(list_name, (kind, ()))
+        # FRR does not apply a list of the other version, so it matches nothing.
+        prefixes = list_prefixes if list_kind == kind else ()
     words = frozenset(rule.at("set", "community").below)
-    change = "add" if "additive" in words else "set" if words else ""
+    change = ""
+    if words:
+        change = "add" if "additive" in words else "set"
     return Term(
         permit=_PERMIT in rule.at("action").below,
         list_name=list_name,
-        # FRR does not apply a list of the other version, so it matches nothing.
-        prefixes=(prefixes if own_kind == kind else ()) if list_name else None,
-        communities=communities.get(wanted, frozenset()) if wanted else None,
+        prefixes=prefixes,
+        communities=communities.get(community_list, frozenset()) if community_list else None,
         change=change,
         values=words - {"additive", "none"},
         mark=rule.mark,

@@ -36,15 +36,20 @@ Fields = Mapping[str, str]
 def bound_tables(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The ports with tables, each with a direction; tables of the control plane have none."""
     for table in tables.values():
-        if table.get("type") != CONTROL_PLANE:
-            way = _STAGES[table.get("stage", _DEFAULT_STAGE).lower()]
-            yield from ((port, way) for port in table.get("ports", ()))
+        if table.get("type") == CONTROL_PLANE:
+            continue
+        direction = _STAGES[table.get("stage", _DEFAULT_STAGE).lower()]
+        for port in table.get("ports", ()):
+            yield port, direction
 
 
 def channels_of(tables: Mapping[str, Any]) -> dict[str, str]:
     """The channel of each member port."""
-    keys = (key.partition("|") for key in tables.get("PORTCHANNEL_MEMBER", {}))
-    return {port: channel for channel, _, port in keys}
+    channels: dict[str, str] = {}
+    for key in tables.get("PORTCHANNEL_MEMBER", {}):
+        channel, _, port = key.partition("|")
+        channels[port] = channel
+    return channels
 
 
 class SonicLists:
@@ -195,5 +200,5 @@ def _bind_point(port: str) -> str:
 
 def _flags(text: str) -> Ranges:
     value, _, mask = text.partition("/")
-    wanted, bits = int(value, 0), int(mask or value, 0)
-    return values(*(flags for flags in range(256) if flags & bits == wanted & bits))
+    flags, checked_bits = int(value, 0), int(mask or value, 0)
+    return values(*(bits for bits in range(256) if bits & checked_bits == flags & checked_bits))
