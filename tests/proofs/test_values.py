@@ -249,6 +249,19 @@ def test_what_touches_no_claim_stands_there_with_the_program_that_reads_it(path:
         assert len(group.reason.split()) > 1, group
 
 
+@pytest.mark.parametrize(
+    ("path", "pattern", "other"),
+    [(AGENT, r'(?<="profileID": )35', "26"), (SONIC, r'(?<="lanes": ")17,18', "18,17")],
+)
+def test_a_field_of_which_facts_have_a_part_has_to_be_as_it_is_rendered(path: str, pattern: str, other: str) -> None:
+    """Copper's and fibre's profile have one speed, and two orders of lanes have one number."""
+    plan = plan_of(SPECS[path])
+    made = next(made for made in texts_of(plan, path) if plan.by_name[made.device].role == "rtsw")
+    text = re.sub(pattern, other, made.content.decode(), count=1)
+    (keys,) = PlainFiles(plan).differing(made.device, path, text)
+    assert not VALUES[path].may_differ(keys)
+
+
 ADDED = """
 extra_config:
   - role: rtsw

@@ -9,7 +9,7 @@ _AGENT_JUDGED = """
 sw aclTableGroup aclTables * aclEntries * : actionType dstIp icmpType ipType l4DstPort l4SrcPort proto srcIp srcPort
 sw aclTableGroup aclTables * aclEntries * : tcpFlagsBitMap vlanID
 sw interfaces * : dhcpRelayAddressV4 dhcpRelayAddressV6 ipAddresses vlanID
-sw ports * : ingressVlan profileID speed state
+sw ports * : ingressVlan speed state
 sw ports * pfc : rx tx
 sw qosPolicies * qosMap : dscpMaps
 sw qosPolicies * qosMap pfcPriorityToPgId : *

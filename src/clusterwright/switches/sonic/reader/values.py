@@ -18,7 +18,7 @@ DSCP_TO_TC_MAP * : *
 INTERFACE : *
 LOOPBACK_INTERFACE : *
 MAP_PFC_PRIORITY_TO_QUEUE * : *
-PORT * : admin_status lanes mtu
+PORT * : admin_status mtu
 PORT_QOS_MAP * : dscp_to_tc_map pfc_enable pfc_to_pg_map pfc_to_queue_map pfcwd_sw_enable tc_to_pg_map tc_to_queue_map
 PREFIX * : action
 PREFIX_SET * : mode
