@@ -80,7 +80,8 @@ def test_a_lossless_queue_that_loses_on_sonic_is_refuted(change: Change, message
 def test_rows_of_several_queues_are_read() -> None:
     def merge(tables: dict[str, Any]) -> None:
         row = tables["BUFFER_QUEUE"].pop(QUEUE)
-        tables["BUFFER_QUEUE"][f"{PORT},Ethernet999|2-2"] = row
+        assert tables["BUFFER_QUEUE"].pop("Ethernet0|2") == row
+        tables["BUFFER_QUEUE"][f"{PORT},Ethernet0|2"] = row
 
     assert verdict("qos", tree("lab-sonic", {(RTSW, SONIC): with_tables(merge)})).is_proven
 
