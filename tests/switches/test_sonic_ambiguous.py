@@ -10,6 +10,8 @@ import pytest
 from tests.plans import plan_of
 from tests.switches.test_sonic import config
 
+from clusterwright.packets.tokens import Unreadable
+from clusterwright.switches.sonic.reader.lists import SonicLists
 from clusterwright.switches.sonic.reader.normal_form import normal_form
 from clusterwright.switches.sonic.reader.openings import unread
 
@@ -149,3 +151,20 @@ def test_ports_of_one_row_are_read_one_by_one() -> None:
     del tables["PORT_QOS_MAP"]["Ethernet8"]
     tables["PORT_QOS_MAP"]["Ethernet0,Ethernet8"] = row
     assert places(json.dumps(tables, indent=2)) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "field", "value"),
+    [
+        ("0005-rdma", "IP_PROTOCOL", "017"),
+        ("0005-rdma", "L4_DST_PORT", "4_791"),
+        ("0009-steps", "L4_DST_PORT_RANGE", "061000-63999"),
+        ("0000-neighbour-discovery", "ICMPV6_TYPE", "0135"),
+        ("0012-rendezvous-replies", "TCP_FLAGS", "0x10"),
+    ],
+)
+def test_a_number_that_orchagent_reads_as_another_one_is_refused(rule: str, field: str, value: str) -> None:
+    tables = config(plan_of("lab-sonic"))
+    tables["ACL_RULE"][f"HOSTS_V6|{rule}"][field] = value
+    with pytest.raises(Unreadable):
+        SonicLists(json.dumps(tables, indent=2))

@@ -29,6 +29,10 @@ _STAGES = {"ingress": IN, "egress": OUT}
 _DEFAULT_STAGE = "ingress"  # sonic-acl.yang
 # SONiC's built-in types that filter (orchagent, acltable.h); ACL_TABLE_TYPE defines others.
 _BUILT_IN = frozenset({"L3", "L3V6", "L3V4V6", CONTROL_PLANE})
+# orchagent reads leading zeros as octal (sonic-net/sonic-swss-common, converter.h: base 0).
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,4}")
+# Without a mask orchagent compares all six flags, and it refuses others (aclorch.cpp).
+_FLAGS = re.compile(r"(0x[0-3]?[0-9A-Fa-f])/(0x[0-3]?[0-9A-Fa-f])")
 _FRONT = re.compile(r"Ethernet\d+|PortChannel\d+")
 Fields = Mapping[str, str]
 
@@ -181,15 +185,15 @@ def _field(name: str, text: str) -> Box:
     if name in {"SRC_IPV6", "DST_IPV6"}:
         return box(family=V6, **{side: addresses(text, 6)})
     if name in {"IP_PROTOCOL", "NEXT_HEADER"}:
-        return box(proto=values(int(text)))
+        return box(proto=values(_number(text)))
     if name in {"L4_SRC_PORT", "L4_DST_PORT"}:
-        return box(fragment=_NOT_LATER, **{port: values(int(text))})
-    if name in {"L4_SRC_PORT_RANGE", "L4_DST_PORT_RANGE"} and (port_range := re.fullmatch(r"(\d+)-(\d+)", text)):
-        return box(fragment=_NOT_LATER, **{port: ranges([(int(port_range[1]), int(port_range[2]))])})
+        return box(fragment=_NOT_LATER, **{port: values(_number(text))})
+    if name in {"L4_SRC_PORT_RANGE", "L4_DST_PORT_RANGE"} and (port_range := re.fullmatch(r"([0-9]+)-([0-9]+)", text)):
+        return box(fragment=_NOT_LATER, **{port: ranges([(_number(port_range[1]), _number(port_range[2]))])})
     if name == "TCP_FLAGS":
         return box(proto=values(TCP), fragment=_NOT_LATER, flags=_flags(text))
     if name in {"ICMP_TYPE", "ICMPV6_TYPE"}:
-        return box(family=V4 if name == "ICMP_TYPE" else V6, fragment=_NOT_LATER, icmp=values(int(text)))
+        return box(family=V4 if name == "ICMP_TYPE" else V6, fragment=_NOT_LATER, icmp=values(_number(text)))
     raise ValueError(f"{name} {text} is not known here")
 
 
@@ -198,7 +202,15 @@ def _bind_point(port: str) -> str:
     return "PORTCHANNEL" if port.startswith("PortChannel") else "PORT"
 
 
+def _number(text: str) -> int:
+    if _NUMBER.fullmatch(text) is None:
+        raise ValueError(f"{text} is no number that is known here")
+    return int(text)
+
+
 def _flags(text: str) -> Ranges:
-    value, _, mask = text.partition("/")
-    flags, checked_bits = int(value, 0), int(mask or value, 0)
+    match = _FLAGS.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text} is no value and mask of flags")
+    flags, checked_bits = int(match[1], 16), int(match[2], 16)
     return values(*(bits for bits in range(256) if bits & checked_bits == flags & checked_bits))
