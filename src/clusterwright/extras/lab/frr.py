@@ -142,10 +142,12 @@ def start_router(namespace: str, folder: Path, config: str | None) -> None:
         ]
         if daemon == "zebra":
             command += _ZEBRA_OPTIONS
-        with inside(namespace):
-            ended = subprocess.run(command, capture_output=True, text=True, check=False, env=child_environment())
+        # Into a file: daemons of FRR 10 keep their standard error, and a pipe would not end before them.
+        with inside(namespace), (folder / f"{daemon}.out").open("x") as output:
+            ended = subprocess.run(command, stdout=output, stderr=output, check=False, env=child_environment())
         if ended.returncode != 0:
-            raise ClusterwrightError(f"{daemon} does not start in {namespace}: {ended.stderr.strip()}")
+            message = (folder / f"{daemon}.out").read_text(errors="replace").strip()
+            raise ClusterwrightError(f"{daemon} does not start in {namespace}: {message}")
 
 
 def bgp_summary(folder: Path, version: int) -> dict[str, Any]:
