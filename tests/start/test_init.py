@@ -185,7 +185,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     before = (tmp_path / "cluster.yaml").read_bytes()
     again = init(tmp_path, "--nodes", 8, "--node-model", "dgx-h100", "--fabric", "roce")
 
-    assert "is there already" in str(again.exception)
+    assert "exists already" in str(again.exception)
     assert (tmp_path / "cluster.yaml").read_bytes() == before
     assert (tmp_path / "lab-roce.yaml").read_text() == "mine"
 
@@ -261,7 +261,7 @@ def test_a_switch_that_nobody_knows_is_written_as_a_stub_and_told_until_it_is_lo
     assert "own.yaml has 5 figures" in finding.message
     assert run("render", tmp_path / "cluster.yaml", "--out", tmp_path / "out").return_value == 0
     again = init(tmp_path, *wish, "--like", "sn5600")
-    assert "is there already" in str(again.exception)
+    assert "exists already" in str(again.exception)
     own = tmp_path / "hardware/own.yaml"
     own.write_text(re.sub('TODO: [^"]*', "Acme, data sheet of the 9000", own.read_text()))
     assert not lint_path(tmp_path / "cluster.yaml").findings
