@@ -66,3 +66,10 @@ def test_a_setting_that_is_made_twice_is_unread(device: str, first: str, second:
     assert doubled != text
     assert [place.text.rpartition(" / ")[2] for place in unread(doubled)] == [other.strip()]
     assert unread(doubled) == line_by_line(doubled)
+
+
+@pytest.mark.parametrize("line", ["load-interval 30", "lldp transmit", "no snmp trap link-status"])
+def test_a_line_without_effect_is_accounted_for_at_its_own_place(line: str) -> None:
+    text = "interface Ethernet1/1\n   {}\n!\nend\n"
+    assert not unread(text.format(line))
+    assert unread(f"{line}\n!\nend\n")

@@ -51,8 +51,8 @@ def global_faults(text: str | None, has_sharp: bool, membership: str) -> Iterato
 
 def watching_notes(device: str, text: str | None) -> Iterator[str]:
     """A note on unchecked settings of gv.cfg for monitoring."""
-    known = [setting for setting in settings(text or "") if isinstance(setting, UfmSetting)]
-    watching = [setting for setting in known if setting.is_watching]
+    ufm_settings = [setting for setting in settings(text or "") if isinstance(setting, UfmSetting)]
+    watching = [setting for setting in ufm_settings if setting.is_watching]
     if watching:
         example = f"{watching[0].key} of [{watching[0].section}]"
         yield f"{device}: not checked of /{GLOBAL}: {count(len(watching), 'setting')} of monitoring, such as {example}."

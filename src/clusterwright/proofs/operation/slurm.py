@@ -170,8 +170,10 @@ def _read_devices(configuration: _Configuration, line: SlurmLine) -> None:
     if line.value("name") != "gpu":
         return
     files = configuration.names(GRES_CONF, line, "file")
-    is_of_all = "nodename" not in line.words  # gres.conf(5): of every node that reads the file
-    for name in configuration.nodes if is_of_all else configuration.names(GRES_CONF, line, "nodename"):
+    names = tuple(configuration.nodes)  # gres.conf(5): without NodeName, of every node that reads the file
+    if "nodename" in line.words:
+        names = configuration.names(GRES_CONF, line, "nodename")
+    for name in names:
         configuration.gpu_files.setdefault(name, []).extend(files)
 
 

@@ -51,7 +51,7 @@ class _LineKind:
     """
 
     def __init__(self, patterns: Collection[str], settings: Collection[str]) -> None:
-        self._patterns = {pattern: re.compile(f"{_LEVEL}{pattern}") for pattern in patterns}
+        self._patterns = {pattern: re.compile(f"{_LEVEL}(?:{pattern})") for pattern in patterns}
         self._settings = frozenset(settings)
         self._setting_by_line: dict[str, _EosSetting | None] = {}
         varying = "|".join(map(_without_groups, sorted(_VARYING.intersection(patterns))))
@@ -67,10 +67,10 @@ class _LineKind:
         """The setting of an accounted line; None for one without effect."""
         if line in self._setting_by_line:
             return self._setting_by_line[line]
-        match = self._match(line)
-        if match is None:
+        matched = self._match(line)
+        if matched is None:
             return None
-        pattern = match.re.pattern.removeprefix(_LEVEL)
+        pattern, match = matched
         setting = _EosSetting(pattern=pattern, groups=match.groups()) if pattern in self._settings else None
         if len(self._setting_by_line) < _MOST:
             self._setting_by_line[line] = setting
@@ -94,9 +94,13 @@ class _LineKind:
                 self._bodies.add(remainder)
         return True
 
-    def _match(self, line: str) -> re.Match[str] | None:
-        matches = (pattern.fullmatch(line) for pattern in self._patterns.values())
-        return next(filter(None, matches), None)
+    def _match(self, line: str) -> tuple[str, re.Match[str]] | None:
+        """The first pattern that has a line, and its match."""
+        for pattern, compiled in self._patterns.items():
+            match = compiled.fullmatch(line)
+            if match is not None:
+                return pattern, match
+        return None
 
 
 def _without_groups(pattern: str) -> str:

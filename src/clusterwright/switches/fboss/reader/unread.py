@@ -110,12 +110,14 @@ def _unread(file: str, text: str) -> tuple[Unread, ...]:
         document = json.loads(text, object_pairs_hook=partial(_once, twice))
     except (ValueError, RecursionError):
         return (Unread(file, 0, "text that is no JSON"),)
-    lines_unread = list(_unknown(document, _tables(file)[0], ()))
-    if not lines_unread and not twice:
+    unknown = list(_unknown(document, _tables(file)[0], ()))
+    if not unknown and not twice:
         return ()
     lines, doubled = _lines(text)
+    reported = [(keys, lines.get(keys, 0)) for keys in unknown]
+    reported.extend(doubled.items())
     places: list[Unread] = []
-    for keys, line in (*((keys, lines.get(keys, 0)) for keys in lines_unread), *doubled.items()):
+    for keys, line in reported:
         words = [key for key in keys if isinstance(key, str)]
         places.append(Unread(file=file, line=line, text=BETWEEN.join(words), claims=_claims(keys)))
     return tuple(places)

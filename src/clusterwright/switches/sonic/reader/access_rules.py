@@ -54,7 +54,9 @@ def unfit_rules(document: Mapping[str, Mapping[str, Any]]) -> Iterator[Place]:
 def _services(tables: Rules) -> Iterator[Place]:
     """Tables with an unknown service, or one of another table: caclmgrd joins their rules in the database's order."""
     rows = {name: table.get("services", ()) for name, table in tables.items() if table.get("type") == CONTROL_PLANE}
-    count = Counter(service for services in rows.values() for service in services)
+    count: Counter[str] = Counter()
+    for services in rows.values():
+        count.update(services)
     for name, services in rows.items():
         if not _SERVICES.issuperset(services) or any(count[service] > 1 for service in services):
             yield "ACL_TABLE", name, "services"

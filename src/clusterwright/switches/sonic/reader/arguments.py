@@ -141,7 +141,8 @@ def _fits_key(table: str, key: str) -> bool:
     address = parts.get("address")
     if address is None:
         return True
-    if parts.get("version") not in {None, "6" if ":" in address else "4"}:
+    version = "6" if ":" in address else "4"
+    if parts.get("version") not in {None, version}:
         return False
     return _is_prefix(address, key.partition("/")[2].partition("|")[0])
 
